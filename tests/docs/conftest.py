@@ -1,4 +1,4 @@
-"""One cluster per file of tests, shared by its pages."""
+"""One cluster and one operator per file of tests, shared by its pages."""
 
 import subprocess
 import sys
@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from docs.blocks import ROOT
-from docs.playground import run_page
+from docs.operator_process import OperatorProcess
+from docs.playground import reader_environment, rows_prefix, run_page
+from docs.terminal import Terminal
 from lynq.cluster import LocalCluster
 
 
@@ -22,6 +24,24 @@ def docs_cluster(clusters: Path) -> Iterator[LocalCluster]:
     subprocess.run(install, check=True, capture_output=True, cwd=ROOT / "src")
     yield cluster
     cluster.down()
+
+
+@pytest.fixture(scope="module")
+def docs_rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that the pages of a file see as /tmp/lynq; every page begins with an empty one."""
+    return tmp_path_factory.mktemp("rows")
+
+
+@pytest.fixture(scope="module")
+def docs_operator(
+    docs_cluster: LocalCluster, docs_rows: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[OperatorProcess]:
+    """The operator of the pages of a file."""
+    folder = tmp_path_factory.mktemp("operator")
+    environment = reader_environment(folder, docs_cluster)
+    operator = OperatorProcess(Terminal(folder, environment, rows_prefix(docs_rows)))
+    yield operator
+    operator.stop()
 
 
 @pytest.fixture

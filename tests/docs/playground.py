@@ -1,49 +1,40 @@
 """Runs the blocks of a page as a reader does: one terminal, one cluster, one operator.
 
-The rows of all pages are in /tmp/lynq. Pages that run at the same time have a folder of their own
-there: root mounts one for its processes only; without root, a file lock lets them wait.
+The rows of all pages are in /tmp/lynq. Files of pages that run at the same time have a folder of
+their own there: root mounts one for its processes only; without root, a file lock lets them wait.
 """
 
 import fcntl
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from databases import Server, mariadb, postgresql
 from docs.blocks import ROOT, Block, blocks_of, needs
-from docs.terminal import BlockError, Terminal, run_block
+from docs.snapshot import Found, objects
+from docs.terminal import BlockError, MatchError, Terminal, run_block
 from lynq.cluster import LocalCluster
 from lynq.cluster.build import controlplane_binary
+from waiting import DeadlineError
+
+if TYPE_CHECKING:
+    from docs.operator_process import OperatorProcess
 
 ROWS = Path("/tmp/lynq")
 CLEAN_SECONDS = 20.0
-READY_SECONDS = 30.0
-
-_UNOBSERVED_KINDS = (
-    "componentstatuses",
-    "controllerrevisions.apps",
-    "endpoints",
-    "endpointslices.discovery.k8s.io",
-    "events",
-    "events.events.k8s.io",
-    "leases.coordination.k8s.io",
-    "pods",
-    "replicasets.apps",
-)
-"""Kinds whose objects come and go by themselves."""
 
 _BINLOG = ("--log-bin=binlog", "--binlog-format=ROW", "--server-id=1")
 """Options of MariaDB that push needs; MySQL has them by default."""
-
-_OF_THE_OPERATOR = "Secret default/lynq-installation-key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +74,20 @@ def run_page(page: Path, request: pytest.FixtureRequest, folder: Path) -> None:
     if needed.cluster:
         cluster = request.getfixturevalue("docs_cluster")
     with ExitStack() as stack:
-        prefix = stack.enter_context(_rows(folder / "rows"))
-        environment = _environment(folder, cluster)
+        prefix = stack.enter_context(_empty_rows(request.getfixturevalue("docs_rows")))
+        environment = reader_environment(folder, cluster)
         for name in needed.databases:
             environment |= stack.enter_context(_database(name))
         terminal = Terminal(folder, environment, prefix, _print)
         stack.callback(terminal.close)
-        if not cluster:
-            stack.enter_context(_no_cluster_left(terminal))
-        if needed.operator:
-            stack.enter_context(_operator(terminal, needed.flags))
         if cluster:
-            stack.enter_context(_no_object_left(terminal))
+            operator: OperatorProcess = request.getfixturevalue("docs_operator")
+            stack.enter_context(
+                operator.running(needed.flags) if needed.operator else operator.stopped()
+            )
+            stack.enter_context(_no_object_left(terminal, cluster))
+        else:
+            stack.enter_context(_no_cluster_left(terminal))
         _run_blocks(terminal, blocks_of(page))
 
 
@@ -103,25 +96,40 @@ def _run_blocks(terminal: Terminal, blocks: Sequence[Block]) -> None:
     try:
         for block in blocks:
             run_block(terminal, block)
+    except MatchError as failure:
+        raise DeadlineError(str(failure)) from None
     except BlockError as failure:
         pytest.fail(str(failure), pytrace=False)
 
 
-@contextmanager
-def _rows(folder: Path) -> Iterator[tuple[str, ...]]:
-    """Make /tmp/lynq an empty folder of this page; yield the prefix of commands that see it."""
+def rows_prefix(folder: Path) -> tuple[str, ...]:
+    """Return the prefix of commands that see this folder as /tmp/lynq; () without root."""
     ROWS.mkdir(exist_ok=True)
-    folder.mkdir(parents=True)
     mount = f"mount --bind {shlex.quote(str(folder))} {ROWS}"
     prefix = ("unshare", "--mount", "--", "sh", "-c", f'{mount} && exec "$@"', "sh")
-    if not subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode:
+    denied = subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode
+    return () if denied else prefix
+
+
+@contextmanager
+def _empty_rows(folder: Path) -> Iterator[tuple[str, ...]]:
+    """Make /tmp/lynq an empty folder for a page; yield the prefix of commands that see it."""
+    if prefix := rows_prefix(folder):
+        _empty(folder)
         yield prefix
         return
     with Path(f"{ROWS}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        for path in ROWS.iterdir():
-            path.unlink()
+        _empty(ROWS)
         yield ()
+
+
+def _empty(folder: Path) -> None:
+    for path in folder.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 @contextmanager
@@ -140,7 +148,7 @@ def _variables(name: str, server: Server) -> dict[str, str]:
     return dict(zip(names[name], values, strict=True))
 
 
-def _environment(folder: Path, cluster: LocalCluster | None) -> dict[str, str]:
+def reader_environment(folder: Path, cluster: LocalCluster | None) -> dict[str, str]:
     """Return the variables of a reader: an own home, and lynq and kubectl in the path."""
     home = folder / "home"
     programs = folder / "bin"
@@ -173,63 +181,32 @@ def _environment(folder: Path, cluster: LocalCluster | None) -> dict[str, str]:
 
 
 @contextmanager
-def _operator(terminal: Terminal, flags: Sequence[str]) -> Iterator[None]:
-    """Run `lynq run` for a page; its log is shown if the page fails."""
-    log = terminal.folder / "operator.log"
-    defaults = ("--enable-webhooks=false", "--health-probe-bind-address=0")
-    command = ["lynq", "run", f"--sqlite-dir={ROWS}", *defaults, *flags]
-    with log.open("wb") as output:
-        process = terminal.start(command, output.fileno())
-    try:
-        deadline = time.monotonic() + READY_SECONDS
-        while b"controllers started" not in log.read_bytes():
-            if process.poll() is not None or time.monotonic() > deadline:
-                pytest.fail(f"the operator did not start:\n{log.read_text()}")
-            time.sleep(0.05)
-        yield
-    finally:
-        print(log.read_text())  # noqa: T201
-        process.terminate()
-        process.wait(READY_SECONDS)
-
-
-def _objects(terminal: Terminal) -> set[str]:
-    """Return all objects of the cluster as KIND NAMESPACE/NAME."""
-    listed = terminal.output("kubectl api-resources --verbs=list,delete -o name").split()
-    kinds = ",".join(kind for kind in listed if kind not in _UNOBSERVED_KINDS)
-    columns = "K:.kind,S:.metadata.namespace,N:.metadata.name"
-    lines = terminal.output(f"kubectl get {kinds} -A --no-headers -o custom-columns={columns}")
-    found = (line.split() for line in lines.splitlines())
-    return {f"{kind} {space}/{name}" for kind, space, name in found} - {_OF_THE_OPERATOR}
-
-
-@contextmanager
-def _no_object_left(terminal: Terminal) -> Iterator[None]:
+def _no_object_left(terminal: Terminal, cluster: LocalCluster) -> Iterator[None]:
     """Fail if objects of the page still exist, and delete them for the next page."""
-    before = _objects(terminal)
-    if lynq := sorted(name for name in before if name.startswith("Lynq")):
+    before = objects(cluster.kubeconfig)
+    if lynq := sorted(str(found) for found in before if found.of_lynq):
         pytest.fail(f"the cluster is not empty before the page: {', '.join(lynq)}")
     try:
         yield
         deadline = time.monotonic() + CLEAN_SECONDS
-        while (left := _objects(terminal) - before) and time.monotonic() < deadline:
-            time.sleep(0.5)
+        while (left := objects(cluster.kubeconfig) - before) and time.monotonic() < deadline:
+            time.sleep(0.1)
         if left:
-            names = "\n  ".join(sorted(left))
+            names = "\n  ".join(sorted(map(str, left)))
             message = f"the page leaves objects behind; its last section deletes them:\n  {names}"
             pytest.fail(message, pytrace=False)
     except BaseException:
         print(terminal.run("lynq get -A --problems || true").output)  # noqa: T201
-        _delete(terminal, before)
+        _delete(terminal, objects(cluster.kubeconfig) - before)
         raise
 
 
-def _delete(terminal: Terminal, before: set[str]) -> None:
-    """Delete all objects that did not exist before, those of Lynq first."""
-    for name in sorted(_objects(terminal) - before, key=lambda name: not name.startswith("Lynq")):
-        kind, _, path = name.partition(" ")
-        space, _, leaf = path.partition("/")
-        terminal.run(f"kubectl delete {kind} {leaf} -n {space} --timeout=10s || true")
+def _delete(terminal: Terminal, left: Iterable[Found]) -> None:
+    """Delete objects, those of Lynq first."""
+    for found in sorted(left, key=lambda found: (not found.of_lynq, str(found))):
+        scope = f" -n {found.namespace}" if found.namespace else ""
+        kind = found.resource.name
+        terminal.run(f"kubectl delete {kind} {found.name}{scope} --timeout=10s || true")
 
 
 @contextmanager

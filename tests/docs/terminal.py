@@ -25,6 +25,10 @@ class BlockError(Exception):
     """A block of a page did not do what the page says."""
 
 
+class MatchError(BlockError):
+    """A command of a page did not print in time what the page says."""
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """The exit code of a script and what it printed to stdout and stderr."""
@@ -124,7 +128,7 @@ def _succeed(terminal: Terminal, location: str, shown: str, script: str) -> None
     result = terminal.run(script)
     terminal.show(result)
     if result.code:
-        raise _failure(location, shown, f"exit code {result.code}", result.output)
+        raise BlockError(_describe(location, shown, f"exit code {result.code}", result.output))
 
 
 def _match(terminal: Terminal, location: str, command: Command) -> None:
@@ -140,14 +144,14 @@ def _match(terminal: Terminal, location: str, command: Command) -> None:
             if first.output != result.output:
                 outputs += f"\n--- output of the first attempt\n{first.output}"
             terminal.show(result)
-            raise _failure(location, command.text, problem, outputs)
+            raise MatchError(_describe(location, command.text, problem, outputs))
         time.sleep(0.3)
         result = terminal.run(command.text)
     terminal.show(result)
 
 
-def _failure(location: str, command: str, problem: str, output: str) -> BlockError:
-    return BlockError(f"{location}: {problem}\n--- command\n{command}\n--- output\n{output}")
+def _describe(location: str, command: str, problem: str, output: str) -> str:
+    return f"{location}: {problem}\n--- command\n{command}\n--- output\n{output}"
 
 
 def follow(names: Sequence[str]) -> None:
