@@ -18,6 +18,8 @@ from urllib.parse import urlsplit
 import asyncmy
 import asyncpg
 
+from ports import free_port
+
 START_SECONDS = 60.0
 STOP_SECONDS = 20.0
 PROGRAM_FOLDERS = ("/usr/sbin", "/usr/lib/postgresql/*/bin")
@@ -100,7 +102,7 @@ def mariadb(*options: str) -> Iterator[Server]:
     if (url := os.environ.get("LYNQ_TEST_MYSQL")) and not options:
         yield Server.named(url)
         return
-    server = Server("127.0.0.1", _free_port(), "tester", "mariadb-secret", "tests")
+    server = Server("127.0.0.1", free_port(), "tester", "mariadb-secret", "tests")
     with _folder("mysql") as (folder, account):
         data = folder / "data"
         install = [
@@ -139,7 +141,7 @@ def postgresql() -> Iterator[Server]:
     if url := os.environ.get("LYNQ_TEST_POSTGRESQL"):
         yield Server.named(url)
         return
-    server = Server("127.0.0.1", _free_port(), "tester", "postgresql-secret", "postgres")
+    server = Server("127.0.0.1", free_port(), "tester", "postgresql-secret", "postgres")
     with _folder("postgres") as (folder, account):
         data = folder / "data"
         password = folder / "password"
@@ -190,12 +192,6 @@ async def in_postgresql(server: Server, *statements: str) -> None:
             await connection.execute(statement)
     finally:
         await connection.close()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _program(name: str) -> str:

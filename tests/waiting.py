@@ -1,11 +1,15 @@
 """Wait on conditions.
 
-`eventually` returns when one holds, `settled` when a value rests, `stays` if one keeps holding.
+`eventually` returns when one holds, `settled` when a value rests, `stays` if one keeps holding, and
+`at_most` fails if a block takes too long.
 """
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable
+import subprocess
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar, overload
 
 T = TypeVar("T")
@@ -19,7 +23,16 @@ def failed_by_deadline(error: BaseException | None) -> bool:
     """Check that a test failed because of deadlines only, also within an exception group."""
     if isinstance(error, BaseExceptionGroup):
         return all(failed_by_deadline(member) for member in error.exceptions)
-    return isinstance(error, DeadlineError | TimeoutError)
+    return isinstance(error, DeadlineError | TimeoutError | subprocess.TimeoutExpired)
+
+
+@contextmanager
+def at_most(*, seconds: float) -> Iterator[None]:
+    """Fail with a DeadlineError if the block takes longer: the machine may have been slow."""
+    start = time.monotonic()
+    yield
+    if (elapsed := time.monotonic() - start) > seconds:
+        raise DeadlineError(f"the block took {elapsed:.2f} s, not at most {seconds} s")
 
 
 @overload

@@ -2,7 +2,6 @@
 
 import asyncio
 import sqlite3
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 
@@ -25,7 +24,7 @@ from sources.engines import (
     tenants,
 )
 from sources.proxy import Fault, Proxy, proxied
-from waiting import eventually
+from waiting import at_most, eventually
 
 ROWS = 4000
 
@@ -118,10 +117,8 @@ async def test_silence_during_a_read_fails_at_query_timeout(
     async with opened(settings, port=proxy.port, query_timeout=0.5) as source:
         assert await is_complete(source, server_table)
         proxy.inject(Fault.SILENCE, after=30_000)
-        began = time.monotonic()
-        with pytest.raises(errors.QueryTimedOut, match=r"longer than 0\.5 s"):
+        with at_most(seconds=3), pytest.raises(errors.QueryTimedOut, match=r"longer than 0\.5 s"):
             await read(source, tenants(server_table))
-        assert time.monotonic() - began < 3
         proxy.inject(Fault.NONE)
         assert await is_complete(source, server_table)
 
@@ -131,10 +128,8 @@ async def test_silence_while_connecting_fails_at_connect_timeout(
 ) -> None:
     async with opened(server_engine.settings, port=proxy.port, connect_timeout=0.4) as source:
         proxy.inject(Fault.SILENCE)
-        began = time.monotonic()
-        with pytest.raises(errors.ConnectTimedOut, match=r"within 0\.4 s"):
+        with at_most(seconds=3), pytest.raises(errors.ConnectTimedOut, match=r"within 0\.4 s"):
             await read(source, tenants(server_table))
-        assert time.monotonic() - began < 3
         proxy.inject(Fault.NONE)
         assert await is_complete(source, server_table)
 
@@ -269,12 +264,10 @@ async def kill(engine: MariaDB | PostgreSQL, table: str, *, connection_too: bool
 
 async def test_locked_table_fails_at_the_timeout(engine: Engine, table: str) -> None:
     async with locked(engine, table), opened(engine.settings, query_timeout=1.2) as source:
-        began = time.monotonic()
         # SQLite's lock and the read's deadline end at the same time: either error may be raised.
         expected = errors.SourceTimedOut if isinstance(engine, SQLite) else errors.Locked
-        with pytest.raises(expected):
+        with at_most(seconds=10), pytest.raises(expected):
             await read(source, tenants(table))
-        assert time.monotonic() - began < 10
 
 
 async def test_lock_released_in_time_is_waited_for(engine: Engine, table: str) -> None:
@@ -312,10 +305,8 @@ async def test_slow_query_fails_at_the_timeout(engine: Engine) -> None:
         f"CREATE VIEW {table} AS SELECT 'u' AS uid, '1' AS activate, ({slow}) AS plan"
     )
     async with opened(engine.settings, query_timeout=0.3) as source:
-        began = time.monotonic()
-        with pytest.raises(errors.QueryTimedOut):
+        with at_most(seconds=3), pytest.raises(errors.QueryTimedOut):
             await read(source, tenants(table))
-        assert time.monotonic() - began < 3
 
 
 async def test_column_dropped_between_reads_is_reported_missing(engine: Engine, table: str) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from sources.engines import TENANTS, Engine, MariaDB, PostgreSQL, new_table
+from waiting import DeadlineError
 
 NAME_SERVER = "127.0.0.153"
 SILENT_HOSTS = 6
@@ -65,7 +66,8 @@ async def test_silent_name_server_holds_up_no_other_hub(
     )
     result = read_beside_silent_hosts(server_engine, table, tmp_path)
     assert result["rows"] == ["acme"]
-    assert result["seconds"] < 1
+    if result["seconds"] >= 1:
+        raise DeadlineError(f"the other hub was read after {result['seconds']} s")
     assert result["causes"] == ["the name server has not answered within 2 s"] * SILENT_HOSTS
 
 

@@ -1,11 +1,12 @@
 """`stays` and `eventually`, the waiting helpers of all tests."""
 
 import asyncio
+import subprocess
 
 import pytest
 
 from virtual_time import virtual_time
-from waiting import DeadlineError, eventually, failed_by_deadline, settled, stays
+from waiting import DeadlineError, at_most, eventually, failed_by_deadline, settled, stays
 
 
 @virtual_time
@@ -52,6 +53,7 @@ async def test_eventually_raises_the_last_assertion_error_at_the_deadline() -> N
     [
         (DeadlineError("slow"), True),
         (TimeoutError(), True),
+        (subprocess.TimeoutExpired("lynq", 60), True),
         (ExceptionGroup("tasks", [DeadlineError("slow")]), True),
         (ExceptionGroup("tasks", [DeadlineError("slow"), AssertionError("wrong")]), False),
         (AssertionError("the condition ceased to hold"), False),
@@ -78,3 +80,15 @@ async def test_settled_fails_if_the_value_never_rests() -> None:
     loop = asyncio.get_running_loop()
     with pytest.raises(DeadlineError, match="still changed after 10 s"):
         await settled(loop.time, seconds=2, within=10)
+
+
+def test_block_that_takes_longer_than_at_most_fails_by_deadline() -> None:
+    with at_most(seconds=60):
+        pass
+    with pytest.raises(DeadlineError, match="not at most -1 s"), at_most(seconds=-1):
+        pass
+
+
+def test_error_of_a_block_is_not_hidden_by_its_duration() -> None:
+    with pytest.raises(KeyError), at_most(seconds=-1):
+        raise KeyError

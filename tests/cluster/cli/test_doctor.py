@@ -14,6 +14,7 @@ from lynq.api.names import LEASE
 from lynq.cli.exit_codes import ExitCode
 from lynq.kube import Client, Resource
 from lynq.kube.resource import LEASES
+from rights import user_of, wait_until_allowed
 from waiting import stays
 
 BINDINGS = Resource(
@@ -40,6 +41,8 @@ async def admin_account(client: Client, namespace: str) -> AsyncIterator[None]:
             "subjects": [{"kind": "ServiceAccount", "name": "operator", "namespace": namespace}],
         },
     )
+    everything = {"group": "*", "resource": "*", "verb": "*"}
+    await wait_until_allowed(client, user_of("operator", namespace), everything)
     yield
     await client.delete(BINDINGS, namespace)
 

@@ -6,7 +6,6 @@ free ports and the pod's namespace are passed as arguments; all others are the r
 
 import os
 import re
-import socket
 import ssl
 import subprocess
 import sys
@@ -21,6 +20,7 @@ import yaml
 from deploy.manifests import Object, manager, one
 from lynq.kube import Client, Discovery, Resource
 from lynq.kube.errors import AlreadyExists, NotFound
+from ports import free_port
 from waiting import eventually
 
 
@@ -86,11 +86,6 @@ class Installer:
             return True
 
         await eventually(created, within=60, every=0.2)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return int(listening.getsockname()[1])
 
 
 @dataclass(frozen=True, slots=True)

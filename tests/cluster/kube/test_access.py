@@ -14,7 +14,6 @@ from lynq.kube import (
     Impersonation,
     PartialObject,
     Request,
-    Resource,
     Response,
     Send,
     errors,
@@ -22,11 +21,7 @@ from lynq.kube import (
 )
 from lynq.kube.credentials import Credential, StaticCredentials, TokenFileCredentials
 from lynq.kube.resource import CONFIG_MAPS, SECRETS
-
-ROLES = Resource("rbac.authorization.k8s.io", "v1", "Role", "roles", namespaced=True)
-ROLE_BINDINGS = Resource(
-    "rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings", namespaced=True
-)
+from rights import bind_role, user_of
 
 
 @pytest.fixture
@@ -39,13 +34,8 @@ async def token(client: Client, namespace: str) -> str:
     """The token of a service account that may only read ConfigMaps."""
     await client.create(SERVICE_ACCOUNTS, {"metadata": {"name": "reader"}}, namespace)
     rule = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]}
-    await client.create(ROLES, {"metadata": {"name": "reader"}, "rules": [rule]}, namespace)
-    binding = {
-        "metadata": {"name": "reader"},
-        "roleRef": {"apiGroup": ROLES.group, "kind": "Role", "name": "reader"},
-        "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": namespace}],
-    }
-    await client.create(ROLE_BINDINGS, binding, namespace)
+    user = user_of("reader", namespace)
+    await bind_role(client, "reader", [rule], namespace=namespace, user=user)
     secret = {
         "metadata": {
             "name": "reader",

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from certificates import Authority
+from ports import free_port
 from waiting import eventually
 
 pytestmark = pytest.mark.usefixtures("crds")
@@ -35,11 +36,6 @@ def running(kubeconfig: Path, *flags: str) -> Iterator["subprocess.Popen[str]"]:
     finally:
         process.kill()
         process.communicate()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return int(listening.getsockname()[1])
 
 
 def answer(url: str, tls: ssl.SSLContext | None = None) -> int:

@@ -8,15 +8,11 @@ from typing import Any
 import pytest
 
 from cluster.webhooks.admission import HUBS, Admission, hub
-from lynq.kube import Client, Request, Resource, Response, Send
+from lynq.kube import Client, Request, Response, Send
 from lynq.kube.errors import Forbidden
 from lynq.webhooks.authorization import authorize_secrets
+from rights import bind_role
 from waiting import eventually
-
-ROLES = Resource("rbac.authorization.k8s.io", "v1", "Role", "roles", namespaced=True)
-BINDINGS = Resource(
-    "rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings", namespaced=True
-)
 
 
 def hub_with_secrets(host: str = "db", **changed: Any) -> dict[str, Any]:
@@ -28,15 +24,7 @@ def hub_with_secrets(host: str = "db", **changed: Any) -> dict[str, Any]:
 
 
 async def grant(admitting: Admission, user: str, name: str, rule: dict[str, Any]) -> None:
-    client = admitting.client
-    role = {"metadata": {"name": name}, "rules": [rule]}
-    await client.create(ROLES, admitting.in_namespace(role))
-    binding = {
-        "metadata": {"name": name},
-        "roleRef": {"apiGroup": ROLES.group, "kind": "Role", "name": name},
-        "subjects": [{"apiGroup": ROLES.group, "kind": "User", "name": user}],
-    }
-    await client.create(BINDINGS, admitting.in_namespace(binding))
+    await bind_role(admitting.client, name, [rule], namespace=admitting.namespace, user=user)
 
 
 @pytest.fixture
@@ -44,17 +32,7 @@ async def author(admitting: Admission) -> Client:
     """A client of the user jane, who may write hubs and read no Secret."""
     rule = {"apiGroups": [HUBS.group], "resources": ["lynqhubs"], "verbs": ["*"]}
     await grant(admitting, "jane", "hubs", rule)
-    jane = admitting.client.acting_as("jane")
-
-    async def may_list() -> bool:
-        try:
-            await jane.list(HUBS, admitting.namespace)
-        except Forbidden:
-            return False
-        return True
-
-    await eventually(may_list)
-    return jane
+    return admitting.client.acting_as("jane")
 
 
 async def test_author_without_the_right_to_get_secrets_is_denied_until_granted(

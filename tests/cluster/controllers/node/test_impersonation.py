@@ -17,7 +17,7 @@ from cluster.controllers.node.builders import (
     labels,
     manifest_entry,
 )
-from cluster.controllers.node.test_missing_rights import BINDINGS, ROLES, rule
+from cluster.controllers.node.test_missing_rights import rule
 from cluster.controllers.running_operator import (
     get_node,
     running_operator,
@@ -29,6 +29,7 @@ from lynq.controllers import context
 from lynq.controllers.decoding import RawObject, Unreadable
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import CONFIG_MAPS, NAMESPACES
+from rights import bind_role, set_rules, user_of
 
 NAMESPACE = {"apiVersion": "v1", "kind": "Namespace"}
 SECRET = {
@@ -45,14 +46,14 @@ async def create_account(env: Environment, account: str, *rules: Any) -> None:
     """Create a service account with a Role of these rules."""
     namespace = env.namespace
     await env.client.create(SERVICE_ACCOUNTS, {"metadata": {"name": account}}, namespace)
-    role = {"metadata": {"name": account}, "rules": list(rules)}
-    await env.client.create(ROLES, role, namespace)
-    binding = {
-        "metadata": {"name": account},
-        "roleRef": {"apiGroup": ROLES.group, "kind": "Role", "name": account},
-        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
-    }
-    await env.client.create(BINDINGS, binding, namespace)
+    user = user_of(account, namespace)
+    await bind_role(env.client, account, rules, namespace=namespace, user=user)
+
+
+async def grant(env: Environment, account: str, *rules: Any) -> None:
+    """Give a service account these rights, and take away all others."""
+    user = user_of(account, env.namespace)
+    await set_rules(env.client, account, rules, namespace=env.namespace, user=user)
 
 
 async def test_form_is_limited_to_rights_of_its_service_account(env: Environment) -> None:
@@ -68,8 +69,7 @@ async def test_form_is_limited_to_rights_of_its_service_account(env: Environment
         node = await get_node(env, "acme-web")
         assert node["metadata"]["annotations"]["lynq.sh/service-account"] == "writer"
 
-        role = {"rules": [rule("", "configmaps", "secrets")]}
-        await env.patch(ROLES, "writer", role)
+        await grant(env, "writer", rule("", "configmaps", "secrets"))
         await wait_for_node_ready(env, "acme-web", within=60)
 
 
@@ -87,7 +87,7 @@ async def test_deletes_are_impersonated_after_form_deletion(
         assert "delete" in await env.wait_for_event("CleanupPartialFailure")
         assert await env.get(CONFIG_MAPS, "acme-settings")
 
-        await env.patch(ROLES, "writer", {"rules": [rule("", "configmaps")]})
+        await grant(env, "writer", rule("", "configmaps"))
         await wait_for_deletion(env, CONFIG_MAPS, "acme-settings", within=60)
         await env.wait_for_nodes()
 
