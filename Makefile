@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check hooks mutants bench bench-parts golden docs docs-sync ui ui-types recording bare-test reference crds manifests dist wheelhouse image image-test chart lock clean
+.PHONY: help demo test check hooks mutants bench bench-parts golden docs docs-sync ui ui-types screenshots recording bare-test reference crds manifests dist wheelhouse image image-test chart lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 11
@@ -65,6 +65,11 @@ ui:  ## build the dashboard's pages from ui/ into src/lynq/dashboard/static
 
 ui-types: $(VENV)/ready  ## regenerate ui/src/api-types.ts from lynq.dashboard.types
 	$(BIN)/python tools/dashboard_types.py
+
+screenshots: $(VENV)/ready  ## take the pictures of the dashboard again: docs/images/dashboard
+	@scripts/browser
+	@$(BIN)/lynq cluster build
+	PYTHONPATH=tests $(BIN)/python tools/screenshots.py
 
 reference: $(VENV)/ready  ## regenerate the reference pages in docs/reference from the code
 	cd tools && ../$(BIN)/python -m reference

@@ -4,6 +4,9 @@ import { useEffect, useRef } from "preact/hooks";
 import type { ApiError } from "../api";
 import type { Data } from "../data";
 
+// The first page leaves the focus at the beginning of the document, before the skip link.
+let isFirstPage = true;
+
 /** A page: its heading, which gets the focus after a navigation, and what is on it. */
 export function Page(props: {
   title: string;
@@ -17,7 +20,9 @@ export function Page(props: {
     document.title = `${props.title} · Lynq`;
   }, [props.title]);
   useEffect(() => {
-    if (!document.activeElement || document.activeElement === document.body) {
+    const isFirst = isFirstPage;
+    isFirstPage = false;
+    if (!isFirst && (!document.activeElement || document.activeElement === document.body)) {
       heading.current?.focus({ preventScroll: true });
     }
   }, []);

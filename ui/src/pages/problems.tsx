@@ -131,7 +131,7 @@ export function ProblemsPage() {
     setOpen(next);
   };
   return (
-    <Page title="Problems" subtitle="What is not ready, grouped by cause. The largest group is first.">
+    <Page title="Problems" subtitle="What is not ready, grouped by cause.">
       <Loaded from={problems}>
         {(data) => (
           <>
