@@ -43,7 +43,9 @@ settings.load_profile("repeating")
 asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
 
 _TESTS = Path(__file__).parent
-_REAL_SERVERS = tuple(_TESTS / name for name in ("cluster", "docs", "faults", "sources"))
+_REAL_SERVERS = tuple(
+    _TESTS / name for name in ("browser", "cluster", "dashboard", "docs", "faults", "sources")
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -118,8 +118,8 @@ async def prepare(page: Page, name: str) -> None:
         await page.get_by_role("button", name="ImagePullBackOff").first.click()
     if name == "search":
         await page.keyboard.press("/")
-        await page.keyboard.type("um")
-        await page.wait_for_selector("[role=option]")
+        await page.get_by_role("combobox", name="Search").fill("um")
+        await page.wait_for_selector(".results [role=option]")
     await page.wait_for_timeout(400)
 
 

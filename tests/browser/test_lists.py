@@ -14,7 +14,7 @@ MOST_SHAPES = 300
 async def test_fleet_shows_every_hub_with_the_counts_of_its_forms(tab: Tab) -> None:
     page = await tab.open("/fleet")
     customers = page.locator("section.panel").filter(has=page.get_by_role("link", name="customers"))
-    await expect(customers).to_contain_text("rejected 1")
+    await expect(customers).to_contain_text("rejected1")
     web = customers.get_by_role("listitem").filter(has=page.get_by_role("link", name="web"))
     await expect(web).to_contain_text("9 of 13 ready")
     previews = page.locator("section.panel").filter(has=page.get_by_role("link", name="previews"))
@@ -37,7 +37,7 @@ async def test_held_deletions_appear_and_lead_to_their_hub(tab: Tab, env: Enviro
     page = await tab.open("/fleet")
     await hold_deletions(env)
     await expect(page.get_by_text("3 deletions are held by the deletion guard.")).to_be_visible()
-    await page.get_by_role("link", name="Review").click()
+    await page.get_by_role("link", name="Review", exact=True).click()
     await expect(page).to_have_url(
         f"{tab.site.url}/hubs/{tab.namespace}/partners?namespace={tab.namespace}"
     )
@@ -110,7 +110,10 @@ async def test_topology_draws_hubs_forms_and_nodes_and_finds_them(tab: Tab) -> N
     await expect(page.get_by_role("link", name="Form web")).to_be_visible()
     await page.get_by_role("button", name="Problems only").click()
     await page.get_by_role("searchbox").fill("umbrella")
-    await expect(page.get_by_role("link", name="umbrella").first).to_be_visible()
+    node = page.get_by_role("link", name="Node umbrella-web")
+    await node.click()
+    await expect(page.locator(".shape-resource").first).to_be_visible()
+    await expect(node).to_have_attribute("href", f"/tenants/{tab.namespace}/umbrella")
     await expect(page.get_by_role("link", name="Form portal")).to_have_count(0)
 
 

@@ -214,7 +214,9 @@ export interface SearchResults {
   items: SummaryView[];
 }
 
-/** One message of `GET /stream?namespace=` (server-sent events, event `change`). */
+/** One message of `GET /stream?namespace=&after=` (server-sent events, event `change`).
+ *
+ * `after` is the id of the last message that a page received, as is the header Last-Event-ID. */
 export interface ChangeMessage {
   revision: number;
   nodes: NodesByState;

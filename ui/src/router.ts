@@ -66,7 +66,7 @@ export function startRouter(): void {
     if (event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey) return;
     const link = (event.target as Element).closest("a");
     const target = link?.getAttribute("href");
-    if (!link || link.target || !target?.startsWith("/") || target.startsWith("//")) return;
+    if (!link || link.hasAttribute("target") || !target?.startsWith("/") || target.startsWith("//")) return;
     event.preventDefault();
     navigate(target);
   });

@@ -14,6 +14,7 @@ export class StreamSource {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private delay = FIRST_DELAY;
   private lastId = "";
+  private isReconnect = false;
   state: StreamState = "connecting";
 
   constructor(private readonly send: (message: StreamMessage) => void) {}
@@ -22,9 +23,10 @@ export class StreamSource {
     if (!this.source && this.timer === undefined) this.connect();
   }
 
-  /** Connect at once, for example after a login. */
+  /** Connect at once as another viewer, after a login. */
   restart(): void {
     this.stop();
+    this.isReconnect = false;
     this.delay = FIRST_DELAY;
     this.connect();
   }
@@ -39,8 +41,10 @@ export class StreamSource {
   private connect(): void {
     this.timer = undefined;
     // The browser's own reconnect stops forever at the first answer that is no stream (a proxy's
-    // 502), so a lost connection is replaced by a new one that names the last event.
-    const source = new EventSource(`/api/v2/stream${this.lastId ? `?after=${encodeURIComponent(this.lastId)}` : ""}`);
+    // 502), so a lost connection is replaced by a new one that names the last event. Without one
+    // the server cannot know what was missed: pages load again.
+    const after = this.isReconnect ? `?after=${encodeURIComponent(this.lastId || "none")}` : "";
+    const source = new EventSource(`/api/v2/stream${after}`);
     this.source = source;
     source.onopen = () => {
       this.delay = FIRST_DELAY;
@@ -52,6 +56,7 @@ export class StreamSource {
     });
     source.onerror = () => {
       this.stop();
+      this.isReconnect = true;
       this.report("offline");
       this.timer = setTimeout(() => this.connect(), this.delay * (0.75 + Math.random() / 2));
       this.delay = Math.min(this.delay * 2, LONGEST_DELAY);

@@ -5,6 +5,14 @@ import { StreamSource, type StreamMessage, type StreamState } from "./stream-sou
 
 export const streamState = signal<StreamState>("connecting");
 
+const RELOAD: ChangeMessage = {
+  revision: 0,
+  nodes: { total: 0, ready: 0, progressing: 0, failed: 0, paused: 0, deleting: 0 },
+  changed: [],
+  deleted: [],
+  reload: true,
+};
+
 type Listener = (change: ChangeMessage) => void;
 const listeners = new Set<Listener>();
 
@@ -15,8 +23,16 @@ export function onChange(listener: Listener): () => void {
 }
 
 function receive(message: StreamMessage): void {
-  if (message.type === "state") streamState.value = message.state;
-  else for (const listener of listeners) listener(message.change);
+  if (message.type === "change") notify(message.change);
+  else {
+    // What changed between the first answers and the first connection is in no message.
+    if (message.state === "live" && streamState.value === "connecting") notify(RELOAD);
+    streamState.value = message.state;
+  }
+}
+
+function notify(change: ChangeMessage): void {
+  for (const listener of listeners) listener(change);
 }
 
 let command: ((text: "open" | "close" | "restart") => void) | undefined;

@@ -60,8 +60,9 @@ class Streams:
         response.headers["X-Accel-Buffering"] = "no"
         await response.prepare(request)
         log = self.projection.changes
-        last_id = request.headers.get("Last-Event-ID", "")[:40]
-        revision = log.resume(last_id) if last_id else log.revision
+        # A page that replaces a lost connection cannot send the header.
+        last_id = request.headers.get("Last-Event-ID") or request.query.get("after", "")
+        revision = log.resume(last_id[:40]) if last_id else log.revision
         await self._write(response, "retry: 1000\n\n")
         try:
             if revision is None:

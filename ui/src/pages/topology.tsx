@@ -14,9 +14,10 @@ const PAUSE_AFTER_KEY = 200;
 const LONGEST_NAME = 24;
 const NARROW = "(max-width: 720px)";
 
-/** Where a shape leads: a group to its members, an object to its page. */
+/** Where a shape leads: a group to its members, a node to its resources, then an object to its page. */
 function targetOf(shape: Shape): string {
-  if (shape.count > 1) {
+  const isOpen = address.value.query.get("focus") === shape.id;
+  if (shape.count > 1 || (shape.type === "Node" && !isOpen)) {
     const query = new URLSearchParams(address.value.query);
     query.set("focus", shape.id);
     return `/topology?${query.toString()}`;
@@ -141,7 +142,7 @@ export function TopologyPage() {
   const orphans = topology.data?.shapes.filter((shape) => shape.type === "Orphan") ?? [];
   const count = orphans.reduce((sum, shape) => sum + shape.count, 0);
   return (
-    <Page title="Topology" subtitle="From hubs over forms and nodes to resources. A group opens into its members.">
+    <Page title="Topology" subtitle="From hubs over forms and nodes to resources. A group opens into its members, a node into its resources.">
       <Toolbar label="View of the topology">
         <input
           type="search"

@@ -152,7 +152,10 @@ class SearchResults(ApiType, frozen=True, kw_only=True):
 
 
 class ChangeMessage(ApiType, frozen=True, kw_only=True):
-    """One message of `GET /stream?namespace=` (server-sent events, event `change`)."""
+    """One message of `GET /stream?namespace=&after=` (server-sent events, event `change`).
+
+    `after` is the id of the last message that a page received, as is the header Last-Event-ID.
+    """
 
     revision: int
     nodes: NodesByState
