@@ -11,7 +11,7 @@
 | chart/files/dashboard.json | grafana/dashboard.json |
 | requirements.txt | constraints.txt, without development tools |
 | chart/README.md | chart/values.yaml and its comments |
-| image and version in kustomize/manager, chart, Dockerfile | pyproject.toml |
+| image and version in kustomize, chart, Dockerfile | pyproject.toml |
 | install.yaml | `kubectl kustomize kustomize/default` |
 """
 
@@ -48,6 +48,7 @@ spec:
 
 _STAMPS: Final[dict[str, dict[str, str]]] = {
     "kustomize/manager/kustomization.yaml": {"  newName: ": IMAGE, "  newTag: ": VERSION},
+    "kustomize/dashboard/kustomization.yaml": {"  newName: ": IMAGE, "  newTag: ": VERSION},
     "chart/Chart.yaml": {
         "version: ": VERSION,
         "appVersion: ": f'"{VERSION}"',

@@ -6,6 +6,7 @@ import pytest
 from yarl import URL
 
 from cluster.controllers.environment import Environment
+from cluster.controllers.node.test_missing_rights import BINDINGS
 from dashboard.conftest import Browser, Serve, browsing
 from lynq.dashboard.options import AuthMode
 
@@ -110,6 +111,12 @@ async def test_header_of_a_proxy_counts_only_from_its_address(serve: Serve) -> N
 async def test_proxied_viewer_has_the_rights_of_their_groups(
     serve: Serve, env: Environment
 ) -> None:
+    binding = {
+        "metadata": {"name": "team"},
+        "roleRef": {"apiGroup": BINDINGS.group, "kind": "Role", "name": "viewer"},
+        "subjects": [{"apiGroup": BINDINGS.group, "kind": "Group", "name": "shop-team"}],
+    }
+    await env.client.create(BINDINGS, binding, env.namespace)
     proxies = (ipaddress.ip_network("127.0.0.1/32"),)
     async with serve(auth=AuthMode.PROXY, trusted_proxies=proxies) as url, browsing(url) as it:
 
@@ -120,9 +127,9 @@ async def test_proxied_viewer_has_the_rights_of_their_groups(
             return total
 
         assert await nodes("nobody") == 0
+        assert await nodes("a-team,shop-team,z-team") == 2
         # No proxy grants the groups of Kubernetes itself.
         assert await nodes("system:masters") == 0
-        del env
 
 
 async def test_pages_have_the_security_headers(anonymous: Browser) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from deploy.manifests import InvalidValuesError, chart, names, one
+from deploy.manifests import InvalidValuesError, Object, chart, kustomized, names, one
 
 
 def test_dashboard_is_off_by_default() -> None:
@@ -63,3 +63,17 @@ def test_watched_namespace_limits_the_dashboard_to_a_role() -> None:
     assert "lynq-dashboard-role" not in names(objects, "ClusterRole")
     with pytest.raises(InvalidValuesError, match="one namespace, or all"):
         chart({**watched, "manager": {"watchNamespaces": ["shop", "bank"]}})
+
+
+def test_kustomize_and_chart_install_the_same_dashboard() -> None:
+    def container(objects: list[Object], name: str) -> Object:
+        spec = one(objects, "Deployment", name)["spec"]["template"]["spec"]
+        first: Object = spec["containers"][0]
+        return {key: first[key] for key in first if key not in ("args", "imagePullPolicy")}
+
+    ours, charts = kustomized("dashboard"), chart({"dashboard": {"enabled": True}})
+    assert container(ours, "dashboard") == container(charts, "lynq-dashboard")
+    rules = one(charts, "ClusterRole", "lynq-dashboard-role")["rules"]
+    assert one(ours, "ClusterRole")["rules"] == rules
+    ports = one(charts, "Service", "lynq-dashboard")["spec"]["ports"]
+    assert one(ours, "Service")["spec"]["ports"] == ports
