@@ -6,9 +6,9 @@ import pytest
 from yarl import URL
 
 from cluster.controllers.environment import Environment
-from cluster.controllers.node.test_missing_rights import BINDINGS
 from dashboard.conftest import Browser, Serve, browsing
 from lynq.dashboard.options import AuthMode
+from rights import BINDINGS
 
 PATHS = (
     "/session",

@@ -4,12 +4,12 @@ import asyncio
 import re
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from cluster.controllers.environment import HUBS, Environment, Object
+from cluster.controllers.environment import HUBS, QUICK, Environment, Object
 from cluster.controllers.running_operator import running_operator
-from lynq.controllers.timing import Timing
 from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually, stays
 
@@ -91,7 +91,7 @@ async def delete_one_by_one(env: Environment, tenants: Rows) -> None:
 
 async def test_rows_that_vanish_one_by_one_are_held_at_the_limit(env: Environment) -> None:
     tenants = rows(100)
-    env.timing = Timing(min_read_interval=timedelta(milliseconds=20))
+    env.timing = replace(QUICK, min_read_interval=timedelta(milliseconds=20))
     async with env.run_controllers():
         await create_hub(env, tenants)
         await delete_one_by_one(env, tenants)

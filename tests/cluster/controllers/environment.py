@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +34,22 @@ from lynq.kube import (
 from lynq.kube.errors import Conflict, KubeError, NotFound
 from lynq.kube.resource import EVENTS, resource_of
 from lynq.telemetry import OperatorMetrics
-from waiting import eventually, stays
+from waiting import eventually, settled, stays
 
 HUBS = resource_of(LynqHub.definition)
 FORMS = resource_of(LynqForm.definition)
 NODES = resource_of(LynqNode.definition)
 
 Object = dict[str, Any]
+
+QUICK = Timing(
+    status_write_interval=0.2,
+    workload_recheck=timedelta(seconds=0.2),
+    min_read_interval=timedelta(seconds=0.2),
+    hub_finalizer_batch=0.05,
+    write_landing_delay=0.05,
+)
+"""The pauses of an operator that every test would wait for, shortened."""
 
 
 @dataclass(slots=True)
@@ -88,7 +97,7 @@ class Environment:
     journal_mode: str = "WAL"
     """The journal mode of the SQLite files. Without a write-ahead log, a write on the event loop
     would wait for a read on the same loop."""
-    timing: Timing = field(default_factory=Timing)
+    timing: Timing = QUICK
     context: ControllerContext = field(init=False)
 
     @asynccontextmanager
@@ -299,12 +308,15 @@ class Environment:
         await eventually(deleted, within=30, every=0.05)
 
     async def wait_until_idle(self) -> None:
-        """Wait until the controllers have sent and awaited no request for 1.3 seconds."""
-        count = -1
-        while count != len(self.requests.sent) or self.requests.in_flight:
-            count = len(self.requests.sent)
-            # Longer than the interval between two status writes of a hub or form.
-            await asyncio.sleep(1.3)
+        """Wait until the controllers have sent and awaited no request for some time.
+
+        It is longer than the interval between two status writes of a hub or form.
+        """
+        await settled(
+            lambda: (len(self.requests.sent), object() if self.requests.in_flight else None),
+            seconds=self.timing.status_write_interval + 0.5,
+            within=60,
+        )
 
     # Acting as the node controller
 

@@ -24,6 +24,7 @@ async def running_operator(
 ) -> AsyncIterator[Process]:
     """Run hub, form and node controllers; with `namespaces=()` they watch the whole cluster."""
     watched = (env.namespace,) if namespaces is None else namespaces
+    options = {"timing": env.timing, **options}
     settings = ProcessSettings(
         options=Options(sqlite_directory=env.directory, namespaces=watched, **options),
         key_secret=key_secret,

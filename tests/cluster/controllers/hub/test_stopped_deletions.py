@@ -1,13 +1,13 @@
 """Deletions that are being sent stop when a user withdraws the approval or pauses the form."""
 
 import time
+from dataclasses import replace
 
 import pytest
 
-from cluster.controllers.environment import FORMS, Environment
+from cluster.controllers.environment import FORMS, QUICK, Environment
 from cluster.controllers.hub.test_write_turns import NAMES, ROWS, delay_node_writes
 from lynq.controllers.hub import plan
-from lynq.controllers.timing import Timing
 from lynq.core.hub.plan import HubPlan, plan_hub
 from waiting import eventually, stays
 
@@ -21,7 +21,7 @@ def slow_deletions(env: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
         return plan_hub(*args, **kwargs)  # type: ignore[arg-type]
 
     monkeypatch.setattr(plan, "plan_hub", plan_slowly)
-    env.timing = Timing(hub_write_turn=0.03)
+    env.timing = replace(QUICK, hub_write_turn=0.03)
     delay_node_writes(env, "delete", 1.0)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from cluster.controllers.environment import FORMS, HUBS, Environment, config_map
 from lynq.controllers.hub import read
+from lynq.controllers.timing import Timing
 from lynq.sources import Query, Reading, Settings, Source, open_source
 from waiting import eventually
 
@@ -107,6 +108,7 @@ async def test_concurrent_changes_trigger_one_read(env: Environment, reads: Read
 
 
 async def test_repeated_force_sync_reads_once_a_second(env: Environment, reads: Reads) -> None:
+    env.timing = Timing()
     env.set_rows(FIRST)
     await env.create_hub()
 

@@ -3,12 +3,12 @@
 import asyncio
 import time
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
-from cluster.controllers.environment import HUBS, NODES, Environment
+from cluster.controllers.environment import HUBS, NODES, QUICK, Environment
 from lynq.controllers.hub import apply, plan
-from lynq.controllers.timing import Timing
 from lynq.core.hub.plan import HubPlan, plan_hub
 from lynq.kube import Request, Response, Send
 from waiting import eventually
@@ -20,7 +20,7 @@ NAMES = [f"{uid}-web" for uid, *_ in ROWS]
 @pytest.fixture
 def short_turns(env: Environment) -> None:
     """End write turns before even a few dozen nodes are written."""
-    env.timing = Timing(hub_write_turn=0.03)
+    env.timing = replace(QUICK, hub_write_turn=0.03)
 
 
 @pytest.fixture

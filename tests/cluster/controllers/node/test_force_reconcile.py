@@ -1,9 +1,10 @@
 """Full reapply: after the interval, and on the force-reconcile annotation."""
 
 import asyncio
+from dataclasses import replace
 from datetime import datetime, timedelta
 
-from cluster.controllers.environment import NODES, Environment, Object
+from cluster.controllers.environment import NODES, QUICK, Environment, Object
 from cluster.controllers.node.builders import (
     NODE,
     annotate,
@@ -15,7 +16,6 @@ from cluster.controllers.node.builders import (
     write_verbs,
 )
 from cluster.controllers.running_operator import get_node, running_operator, wait_for_node_ready
-from lynq.controllers.timing import Timing
 from lynq.kube import Request, Response, Send
 from waiting import eventually
 
@@ -144,7 +144,7 @@ async def test_forced_apply_waits_for_a_kind_that_is_slow(env: Environment) -> N
     await env.create_form(services=[web])
     slow = SlowWrites()
     env.client = env.client.intercepted(slow)
-    async with running_operator(env, node_workers=1, timing=Timing(slow_write=0.1)):
+    async with running_operator(env, node_workers=1, timing=replace(QUICK, slow_write=0.1)):
         for name in ("acme-web", "beta-web"):
             await wait_for_node_ready(env, name)
         await env.wait_until_idle()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from built_in_resources import SERVICE_ACCOUNTS
-from cluster.controllers.environment import NODES, Environment, Object
+from cluster.controllers.environment import NODES, QUICK, Environment, Object
 from cluster.controllers.node.builders import (
     NODE,
     create_node,
@@ -24,14 +24,10 @@ from cluster.controllers.running_operator import (
     wait_for_node_ready,
     wait_for_resource_state,
 )
-from lynq.controllers.timing import Timing
-from lynq.kube import Client, Impersonation, Request, Resource, Response, Send, load_config
+from lynq.kube import Client, Impersonation, Request, Response, Send, load_config
 from lynq.kube.resource import SECRETS
+from rights import bind_role, set_rules, user_of
 
-ROLES = Resource("rbac.authorization.k8s.io", "v1", "Role", "roles", namespaced=True)
-BINDINGS = Resource(
-    "rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings", namespaced=True
-)
 SECRET = manifest_entry("secret", {"apiVersion": "v1", "kind": "Secret", "stringData": {"a": "b"}})
 
 
@@ -48,21 +44,17 @@ async def limited(env: Environment, kubeconfig: Path) -> AsyncIterator[Environme
     """The same environment with a client that impersonates an account without rights."""
     namespace = env.namespace
     await env.client.create(SERVICE_ACCOUNTS, {"metadata": {"name": "limited"}}, namespace)
-    await env.client.create(ROLES, {"metadata": {"name": "limited"}, "rules": []}, namespace)
-    binding = {
-        "metadata": {"name": "limited"},
-        "roleRef": {"apiGroup": ROLES.group, "kind": "Role", "name": "limited"},
-        "subjects": [{"kind": "ServiceAccount", "name": "limited", "namespace": namespace}],
-    }
-    await env.client.create(BINDINGS, binding, namespace)
-    user = Impersonation(f"system:serviceaccount:{namespace}:limited")
-    config = replace(load_config(kubeconfig), impersonate=user)
+    user = user_of("limited", namespace)
+    await bind_role(env.client, "limited", [], namespace=namespace, user=user)
+    config = replace(load_config(kubeconfig), impersonate=Impersonation(user))
     async with Client.connect(config) as client:
         yield Environment(client, namespace, env.directory)
 
 
 async def grant(env: Environment, *rules: Object) -> None:
-    await env.patch(ROLES, "limited", {"rules": list(rules)})
+    """Give the account these rights, and take away all others."""
+    user = user_of("limited", env.namespace)
+    await set_rules(env.client, "limited", rules, namespace=env.namespace, user=user)
 
 
 async def test_kind_without_watch_right_fails_alone(env: Environment, limited: Environment) -> None:
@@ -149,7 +141,7 @@ def short_watches(limited: Environment) -> Environment:
     return Environment(limited.client.intercepted(shorten), limited.namespace, limited.directory)
 
 
-LOST_SOON = Timing(unwatched_after=0.5, unwatched_check_interval=0.1)
+LOST_SOON = replace(QUICK, unwatched_after=0.5, unwatched_check_interval=0.1)
 
 
 async def test_lost_watch_ends_readiness_until_it_is_back(

@@ -1,14 +1,24 @@
 """Users who may edit LynqNodes, and nothing else: their nodes are not carried out."""
 
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import msgspec
 import pytest
 
-from cluster.controllers.environment import FORMS, HUBS, NODES, Environment, Object, config_map
+from cluster.controllers.environment import (
+    FORMS,
+    HUBS,
+    NODES,
+    QUICK,
+    Environment,
+    Object,
+    config_map,
+)
 from cluster.controllers.node.builders import NODE, extra_namespace
 from cluster.controllers.node.test_impersonation import create_account
-from cluster.controllers.node.test_missing_rights import BINDINGS, ROLES, rule
+from cluster.controllers.node.test_missing_rights import rule
 from cluster.controllers.running_operator import (
     running_operator,
     wait_for_deletion,
@@ -17,10 +27,10 @@ from cluster.controllers.running_operator import (
 )
 from lynq.api import NodeSpec
 from lynq.api.digests import spec_digest
-from lynq.controllers.timing import Timing
 from lynq.kube import Client
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import CONFIG_MAPS, SECRETS
+from rights import bind_role
 from waiting import eventually, stays
 
 EDITOR = "mallory"
@@ -40,13 +50,7 @@ async def editor_of(env: Environment) -> Client:
     """Return a client with the rights of lynqnode-editor-role."""
     group = NODES.group
     rules = [rule(group, "lynqnodes", verbs=VERBS), rule(group, "lynqnodes/status", verbs=("get",))]
-    await env.client.create(ROLES, {"metadata": {"name": EDITOR}, "rules": rules}, env.namespace)
-    binding = {
-        "metadata": {"name": EDITOR},
-        "roleRef": {"apiGroup": ROLES.group, "kind": "Role", "name": EDITOR},
-        "subjects": [{"apiGroup": ROLES.group, "kind": "User", "name": EDITOR}],
-    }
-    await env.client.create(BINDINGS, binding, env.namespace)
+    await bind_role(env.client, EDITOR, rules, namespace=env.namespace, user=EDITOR)
     return env.client.acting_as(EDITOR)
 
 
@@ -114,7 +118,7 @@ async def test_attacks_of_a_node_editor_are_stopped(env: Environment, *, require
     await env.create_form("infra", "none", serviceAccountName="strong")
     await env.create_form("plain", "none")
     editor = await editor_of(env)
-    timing = Timing(unsigned_report_delay=Timing().min_read_interval / 10)
+    timing = replace(QUICK, unsigned_report_delay=timedelta(seconds=0.1))
     async with (
         extra_namespace(env) as elsewhere,
         running_operator(env, namespaces=(), requires_service_account=required, timing=timing),
@@ -190,7 +194,7 @@ async def test_old_node_that_an_editor_puts_back_deletes_nothing(env: Environmen
     await env.create_hub()
     await env.create_form()
     editor = await editor_of(env)
-    timing = Timing(unsigned_report_delay=Timing().min_read_interval / 10)
+    timing = replace(QUICK, unsigned_report_delay=timedelta(seconds=0.1))
     async with running_operator(env, timing=timing):
         old = await wait_for_node_ready(env, NODE)
         both = [config_map(), config_map(id="more", nameTemplate="more")]

@@ -40,7 +40,8 @@ async def test_two_hundred_nodes_need_minimal_requests_and_none_when_idle(
 ) -> None:
     began = time.monotonic()
     # On a loaded machine writes are slow, and a deferred one costs a read.
-    async with running_operator(env, timing=Timing(slow_write=SLOW)):
+    env.timing = Timing(slow_write=SLOW)
+    async with running_operator(env):
         await create_many_nodes(env)
         await wait_until_all_ready(env)
         seconds = time.monotonic() - began
