@@ -143,7 +143,7 @@ def row_values(node: LynqNode, hub: LynqHub | None, forms: list[LynqForm]) -> tu
             value=HIDDEN if name in hidden else value,
         )
         for name, value in variables.items()
-        if name not in _DERIVED
+        if name not in _DERIVED and (name in columns or name != "hostOrUrl")
     )
 
 
