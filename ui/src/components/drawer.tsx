@@ -15,9 +15,7 @@ export function Drawer({ title, subtitle, onClose, children }: Props) {
   const close = useRef(onClose);
   close.current = onClose;
   useEffect(() => {
-    heading.current?.focus({ preventScroll: true });
-  }, [title, subtitle]);
-  useEffect(() => {
+    // Before the heading takes the focus.
     const opener = document.activeElement;
     const onKey = (event: KeyboardEvent): void => {
       if (event.key === "Escape" && !document.querySelector("dialog[open]")) close.current();
@@ -28,6 +26,9 @@ export function Drawer({ title, subtitle, onClose, children }: Props) {
       if (opener instanceof HTMLElement && opener.isConnected) opener.focus({ preventScroll: true });
     };
   }, []);
+  useEffect(() => {
+    heading.current?.focus({ preventScroll: true });
+  }, [title, subtitle]);
   return (
     <aside class="drawer" aria-labelledby={id}>
       <header class="drawer-head">
