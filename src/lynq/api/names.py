@@ -26,6 +26,11 @@ LABEL_HUB: Final = "lynq.sh/hub"
 LABEL_UID: Final = "lynq.sh/uid"
 """The row's uid."""
 
+# Labels of a LynqNode and of its objects.
+
+LABEL_BUCKET: Final = "lynq.sh/bucket"
+"""The bucket of the node, 0 to 63: shards select their share of the objects by it."""
+
 # Labels of a managed object.
 
 LABEL_MANAGED: Final = "lynq.sh/managed"

@@ -12,6 +12,9 @@ LABEL_LIMIT: Final = 63
 NAME_LIMIT: Final = 253
 """Characters of the longest object name."""
 
+BUCKETS: Final = 64
+"""Number of buckets, and so of the most shards. Never changed: the labels are in clusters."""
+
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _PART = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = re.compile(rf"{_PART}(\.{_PART})*")
@@ -41,6 +44,12 @@ def is_label_value(text: str) -> bool:
 def is_subdomain(text: str) -> bool:
     """Return whether the text is a valid object name (DNS subdomain)."""
     return len(text) <= NAME_LIMIT and _SUBDOMAIN.fullmatch(text) is not None
+
+
+def bucket_of(namespace: str, name: str) -> int:
+    """Return the bucket of a hub, form or node: a stable hash of its namespace and name."""
+    digest = hashlib.sha256(f"{namespace}/{name}".encode()).digest()[:8]
+    return int.from_bytes(digest, "big") % BUCKETS
 
 
 def tracking_label(name: str) -> str:

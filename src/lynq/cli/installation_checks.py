@@ -37,7 +37,7 @@ from lynq.core.health.checks import (
 from lynq.kube import Discovery, Request, Resource, Response, Send
 from lynq.kube.access_review import Subject, may_use, service_account
 from lynq.kube.errors import Forbidden, KubeError, NotFound, UnknownKind
-from lynq.kube.leader_election import Lease
+from lynq.kube.lease import Lease
 from lynq.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, LEASES
 
 T = TypeVar("T")

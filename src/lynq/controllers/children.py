@@ -1,6 +1,7 @@
 """Watches the objects of nodes: one watch per kind, started when the kind is first needed.
 
-Every managed object has the label `lynq.sh/managed`, and the watches select it. Kinds that are
+Every managed object has the label `lynq.sh/managed`, and the watches select it. A shard selects the
+objects of its own buckets. Kinds that are
 ready as soon as they exist are watched as metadata only, so that the contents of Secrets and
 ConfigMaps are never received. The caches keep the metadata that ownership needs and the readiness,
 not the objects.
@@ -39,6 +40,8 @@ from lynq.core.readiness.rules import (
 from lynq.kube import Client, Discovery, ObjectChange, PartialObject, Resource, RuntimeMetrics
 from lynq.kube.errors import KubeError
 
+ALL_MANAGED: Final = f"{LABEL_MANAGED}={TRUE}"
+"""The label selector of all managed objects."""
 BY_NODE: Final = "node"
 """Index of children by the node in their labels."""
 BY_OWNER: Final = "owner"
@@ -96,6 +99,7 @@ class WatchedKind:
         timing: Timing = DEFAULT_TIMING,
         *,
         readiness: EvaluateReadiness = evaluate_readiness,
+        selector: str = ALL_MANAGED,
     ) -> None:
         self._timing = timing
         self._readiness = readiness
@@ -114,7 +118,7 @@ class WatchedKind:
             project=self.child_of,
             metrics=metrics,
             namespaces=namespaces,
-            labels=f"{LABEL_MANAGED}={TRUE}",
+            labels=selector,
             indexes={BY_NODE: _nodes_by_label, BY_OWNER: lambda child: child.live.owner_uids},
         )
 
@@ -204,7 +208,9 @@ class Children:
         namespaces: tuple[str, ...] = (),
         timing: Timing = DEFAULT_TIMING,
         readiness: EvaluateReadiness = evaluate_readiness,
+        selector: str = ALL_MANAGED,
     ) -> None:
+        self._selector = selector
         self._timing = timing
         self._readiness = readiness
         self._client = client
@@ -316,6 +322,8 @@ class Children:
                 self._namespaces,
                 self._timing,
                 readiness=self._readiness,
+                # A rollout needs the workloads of all nodes of its hub, of whichever shard.
+                selector=ALL_MANAGED if resource.kind in ROLLING_WORKLOADS else self._selector,
             )
             kind.cache.on_change(lambda change: self._child_changed(kind, change))
             self._kinds[name] = kind

@@ -173,12 +173,16 @@ class Process:
         return list(self.context.nodes.values())
 
     def _leader_election(self) -> LeaderElection:
-        lease = self._settings.options.shard.lease
+        shard = self._settings.options.shard
+        lease = shard.lease
         return LeaderElection(
             self._client,
             namespace=self._settings.leader_election_namespace,
             name=lease,
             leading=self._metrics.leading(lease),
+            is_rival=shard.excludes_lease,
+            # A role of an older version may not list leases; it has no shards beside it.
+            must_check_rivals=shard.count > 1,
         )
 
     def _servers(self) -> Iterator[AbstractAsyncContextManager[Any]]:

@@ -1,15 +1,22 @@
-"""The options of the operator, and the shard of objects that a process reconciles."""
+"""The options of the operator, and the shard of objects that a process reconciles.
 
-import hashlib
+A shard is a set of buckets: bucket b belongs to shard b modulo M. Buckets do not depend on M,
+so the labels of objects stay when M changes.
+"""
+
+import re
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
 from lynq.api.denied_hosts import NONE_DENIED, DeniedHosts
 from lynq.api.metadata import ObjectKey
-from lynq.api.names import LEASE
+from lynq.api.names import LABEL_BUCKET, LABEL_MANAGED, LEASE, TRUE
+from lynq.api.naming import BUCKETS, bucket_of
 from lynq.controllers.timing import Timing
 from lynq.sources.settings import MAX_BYTES
+
+_LEASE_NAME = re.compile(rf"{re.escape(LEASE)}(-shard-(?P<number>[0-9]+)-of-(?P<count>[0-9]+))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +30,8 @@ class Shard:
         """Reject a number outside of the count."""
         if not 0 <= self.number < self.count:
             raise ValueError(f"there is no shard {self.number}/{self.count}: use 0/3, 1/3, 2/3")
+        if self.count > BUCKETS:
+            raise ValueError(f"there are at most {BUCKETS} shards, not {self.count}")
 
     @classmethod
     def parse(cls, text: str) -> "Shard":
@@ -34,15 +43,47 @@ class Shard:
 
     def owns(self, key: ObjectKey) -> bool:
         """Return whether the object belongs to this shard; every process decides the same."""
-        if self.count == 1:
-            return True
-        digest = hashlib.sha256(str(key).encode()).digest()[:8]
-        return int.from_bytes(digest, "big") % self.count == self.number
+        return self.count == 1 or bucket_of(key.namespace, key.name) % self.count == self.number
 
     @property
     def lease(self) -> str:
         """The name of the Lease that the leader of this shard holds."""
         return LEASE if self.count == 1 else f"{LEASE}-shard-{self.number}-of-{self.count}"
+
+    @property
+    def buckets(self) -> range:
+        """The buckets of this shard."""
+        return range(self.number, BUCKETS, self.count)
+
+    @property
+    def selector(self) -> str:
+        """The label selector of the objects of this shard's nodes.
+
+        Objects without a bucket, which an older version wrote, belong to shard 0: `notin` selects
+        them.
+        """
+        managed = f"{LABEL_MANAGED}={TRUE}"
+        if self.count == 1:
+            return managed
+        if self.number:
+            return f"{managed},{LABEL_BUCKET} in ({','.join(map(str, self.buckets))})"
+        others = (str(bucket) for bucket in range(BUCKETS) if bucket not in self.buckets)
+        return f"{managed},{LABEL_BUCKET} notin ({','.join(others)})"
+
+    def excludes_lease(self, name: str) -> bool:
+        """Return whether the holder of another lease reconciles some of this shard's objects.
+
+        Those are the shards of another M that share a bucket with this one.
+        """
+        match = _LEASE_NAME.fullmatch(name)
+        if not match or name == self.lease:
+            return False
+        try:
+            other = Shard(int(match["number"]), int(match["count"])) if match["number"] else Shard()
+        except ValueError:
+            # Of an M that no version of the operator accepts.
+            return False
+        return not set(self.buckets).isdisjoint(other.buckets)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,13 +17,8 @@ The leader's work and the renewal run concurrently. When the work ends or is can
 continues until the work has ended, because it may still write. Then the lease is released, so that
 the next leader does not have to wait for its expiry.
 
-The rules of the lease are client-go's, so that replicas of Lynq and of a Go operator exclude each
-other:
-
-- A candidate never compares its clock with that of another machine. It records by its own clock
-  when it last observed a change; a lease without a change for its duration has expired.
-- A lease without a holder was released and can be acquired at once.
-- `leaseTransitions` counts the changes of the holder.
+`lease` has the rules of the lease, which are client-go's. `rival_leases` keeps shards of different
+M apart.
 """
 
 import asyncio
@@ -33,112 +28,18 @@ import socket
 import time
 import uuid
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from enum import Enum
 from typing import Any, Final
 
 import structlog
-from msgspec import field
 from prometheus_client import Gauge
 
-from lynq.api import Metadata
-from lynq.api.wire import Wire
 from lynq.kube.client import Client
 from lynq.kube.errors import AlreadyExists, Conflict, Fenced, KubeError, NotFound
+from lynq.kube.lease import Lease, LeaseObservation, LeaseStep, acquire_or_renew, release
 from lynq.kube.metrics import RuntimeMetrics
 from lynq.kube.resource import LEASES
-
-
-class LeaseSpec(Wire, frozen=True, gc=False):
-    """The spec of a Lease; written by its holder."""
-
-    # Other clients release a lease with null.
-    holder_identity: str | None = None
-    lease_duration_seconds: int | None = None
-    acquire_time: datetime | None = None
-    renew_time: datetime | None = None
-    lease_transitions: int | None = None
-
-
-class Lease(Wire, frozen=True, gc=False):
-    """A Lease of coordination.k8s.io/v1."""
-
-    metadata: Metadata = field(default_factory=Metadata)
-    spec: LeaseSpec = field(default_factory=LeaseSpec)
-
-    @property
-    def holder(self) -> str:
-        """The identity of the holder; "" if there is none."""
-        return self.spec.holder_identity or ""
-
-
-class LeaseStep(Enum):
-    """The next step of a candidate."""
-
-    CREATE = "create"
-    TAKE = "take"
-    RENEW = "renew"
-    WAIT = "wait"
-
-
-@dataclass(frozen=True, slots=True)
-class LeaseObservation:
-    """The last observed lease (None: there is none), and since when its spec is unchanged."""
-
-    lease: Lease | None
-    since: float
-
-    def updated(self, lease: Lease | None, now: float) -> "LeaseObservation":
-        """Return the observation after `lease` was read at `now`.
-
-        Only a change of the spec counts as a renewal; metadata can be changed by others.
-        """
-        if lease and self.lease and lease.spec == self.lease.spec:
-            return replace(self, lease=lease)
-        return LeaseObservation(lease, now)
-
-    def next_step(self, identity: str, now: float) -> LeaseStep:
-        """Return the next step of the candidate `identity` at `now`."""
-        if self.lease is None:
-            return LeaseStep.CREATE
-        if self.lease.holder == identity:
-            return LeaseStep.RENEW
-        expires = self.since + (self.lease.spec.lease_duration_seconds or 0)
-        return LeaseStep.WAIT if self.lease.holder and now < expires else LeaseStep.TAKE
-
-
-def acquire_or_renew(
-    lease: Lease | None, identity: str, *, seconds: int, at: datetime
-) -> dict[str, Any]:
-    """Return the spec with which `identity` acquires or renews the lease."""
-    renews = lease is not None and lease.holder == identity
-    transitions = 0 if lease is None else (lease.spec.lease_transitions or 0) + (not renews)
-    acquired = lease.spec.acquire_time if lease is not None and renews else None
-    return {
-        "holderIdentity": identity,
-        "leaseDurationSeconds": seconds,
-        "acquireTime": _micro_time(acquired or at),
-        "renewTime": _micro_time(at),
-        "leaseTransitions": transitions,
-    }
-
-
-def release(at: datetime) -> dict[str, Any]:
-    """Return the spec of a released lease."""
-    # Not zero, which the API server rejects.
-    return {
-        "holderIdentity": "",
-        "leaseDurationSeconds": 1,
-        "acquireTime": _micro_time(at),
-        "renewTime": _micro_time(at),
-    }
-
-
-def _micro_time(moment: datetime) -> str:
-    """Return Kubernetes' MicroTime, which always has six fractional digits."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
+from lynq.kube.rival_leases import RivalLeases
 
 DEFAULT_LEASE: Final = "f2130106.lynq.sh"
 FENCE_MARGIN: Final = 1.0
@@ -173,6 +74,8 @@ class LeaderElection:
         retry: float = 2.0,
         clock: Callable[[], float] = boot_clock,
         leading: Gauge | None = None,
+        is_rival: Callable[[str], bool] | None = None,
+        must_check_rivals: bool = True,
     ) -> None:
         if not duration > renew_deadline > max(retry * _JITTER, FENCE_MARGIN) > 0:
             raise ValueError("a lease requires duration > renew_deadline > 1.2 × retry, and > 1 s")
@@ -187,6 +90,9 @@ class LeaderElection:
         self._retry = retry
         self._clock = clock
         self._gauge = leading or RuntimeMetrics.unexposed().leading(name)
+        self._rivals = is_rival and RivalLeases(
+            self._client, namespace, is_rival, clock=clock, is_required=must_check_rivals
+        )
         self._observation = LeaseObservation(None, clock())
         self._renewed_at: float | None = None
 
@@ -220,12 +126,36 @@ class LeaderElection:
 
     async def _acquire(self) -> None:
         _log.info("waiting for the lease", lease=self._name, identity=self.identity)
-        while not await self._attempt():
+        while not (await self._attempt() and await self._excludes_rivals()):
             # A released lease is acquired within 0.75 s; one attempt is one small GET. Jittered, so
             # that candidates do not attempt it all at once.
             await asyncio.sleep(self._retry * random.uniform(0.25, 0.375))  # noqa: S311
         self._gauge.set(1)
         _log.info("leading", lease=self._name, identity=self.identity)
+
+    async def _excludes_rivals(self) -> bool:
+        """Return whether no rival lease is held; release our own lease and wait if one is."""
+        rival = await self._held_rival()
+        if not rival:
+            return True
+        await self._release_held()
+        _log.info("waiting for the lease of another shard", lease=self._name, rival=rival)
+        while rival:
+            await asyncio.sleep(self._retry * random.uniform(0.5, 1))  # noqa: S311
+            rival = await self._held_rival()
+        return False
+
+    async def _held_rival(self) -> str:
+        """Return a rival lease that is held, or may be; "" if there is none."""
+        if self._rivals is None:
+            return ""
+        try:
+            async with asyncio.timeout(self._renew_deadline / 2):
+                return await self._rivals.held()
+        except (KubeError, TimeoutError) as error:
+            text = str(error) or "no response in time"
+            _log.warning("leases of other shards unknown", lease=self._name, error=text)
+            return f"unknown: {text}"
 
     async def _renew_until_lost(self) -> None:
         """Renew the lease; raises LeaseLost when it is lost."""
@@ -255,11 +185,20 @@ class LeaderElection:
             self._renewed_at = None
             raise LeaseLost(f"lease {self._name}: acquired by {lease.holder}")
 
+    def _check_revoked(self) -> None:
+        """Raise LeaseLost if another shard revoked the lease, because it had expired."""
+        lease, has_led = self._observation.lease, self._renewed_at is not None
+        if self._rivals is not None and has_led and lease is not None and not lease.holder:
+            self._renewed_at = None
+            raise LeaseLost(f"lease {self._name}: revoked by another shard")
+
     async def _attempt(self) -> bool:
         """Try once to acquire or renew the lease; an API server that hangs is a failure."""
         try:
             async with asyncio.timeout(self._renew_deadline / 2):
                 return await self._try()
+        except LeaseLost:
+            raise
         except (KubeError, TimeoutError) as error:
             text = str(error) or "no response in time"
             _log.warning("lease not renewed", lease=self._name, error=text)
@@ -270,6 +209,7 @@ class LeaderElection:
         if self._holds(self._observation.lease) and await self._write():
             return True
         self._observation = self._observation.updated(await self._read(), self._clock())
+        self._check_revoked()
         step = self._observation.next_step(self.identity, self._clock())
         return step is not LeaseStep.WAIT and await self._write()
 

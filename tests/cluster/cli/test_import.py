@@ -106,9 +106,9 @@ async def test_swap_marks_objects_and_restarts_nothing(env: Environment, run_lyn
         "  signed     1 nodes",
         "  marked     2 objects: 1 ConfigMap, 1 Deployment",
         (
-            "  marks      lynq.sh/applied-hash, lynq.sh/apply-start-time, lynq.sh/managed, "
-            "lynq.sh/rollout-budget, lynq.sh/rollout-update-start, lynq.sh/signature, "
-            "lynq.sh/spec-digest"
+            "  marks      lynq.sh/applied-hash, lynq.sh/apply-start-time, lynq.sh/bucket, "
+            "lynq.sh/managed, lynq.sh/rollout-budget, lynq.sh/rollout-update-start, "
+            "lynq.sh/signature, lynq.sh/spec-digest"
         ),
         "  changed    0 objects",
         "  restarted  0 objects",

@@ -2,17 +2,19 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
 
+from lynq.controllers.options import Shard
 from lynq.kube import Client, LeaderElection, LeaseLost, Request, Response, RuntimeMetrics, Send
 from lynq.kube.errors import Fenced
-from lynq.kube.leader_election import Lease, boot_clock
+from lynq.kube.leader_election import boot_clock
+from lynq.kube.lease import Lease
 from lynq.kube.resource import CONFIG_MAPS, LEASES
-from waiting import eventually
+from waiting import eventually, stays
 
 NAME = "f2130106.lynq.sh"
 
@@ -47,6 +49,11 @@ class Candidate:
     @property
     def leads(self) -> bool:
         return self.election.leads
+
+    @property
+    def has_started(self) -> bool:
+        """Whether the work of a leader has started."""
+        return self.leading_since < float("inf")
 
     async def _intercept(self, request: Request, send: Send) -> Response:
         if self.blocked:
@@ -301,3 +308,60 @@ async def test_invalid_lease_durations_are_rejected(
 ) -> None:
     with pytest.raises(ValueError, match="a lease requires"):
         LeaderElection(client, namespace="default", **times)  # type: ignore[arg-type]
+
+
+def shard_candidate(client: Client, namespace: str, shard: Shard, identity: str) -> Candidate:
+    return Candidate(client, namespace, identity, name=shard.lease, is_rival=shard.excludes_lease)
+
+
+async def test_shard_of_another_m_leads_only_after_those_that_share_its_objects(
+    client: Client, namespace: str
+) -> None:
+    old = [
+        shard_candidate(client, namespace, Shard(number, 2), f"old-{number}") for number in (0, 1)
+    ]
+    new = shard_candidate(client, namespace, Shard(1, 3), "new")
+    async with AsyncExitStack() as stopping:
+        for candidate in old:
+            await stopping.enter_async_context(standing(candidate))
+        await eventually(lambda: all(candidate.has_started for candidate in old))
+        async with standing(new):
+            await stays(lambda: not new.has_started, seconds=1)
+            await stopping.aclose()
+            await eventually(lambda: new.has_started, within=5)
+            assert new.leading_since > max(candidate.ended_at for candidate in old)
+
+
+async def test_shards_that_share_no_object_lead_together(client: Client, namespace: str) -> None:
+    one = shard_candidate(client, namespace, Shard(0, 2), "one")
+    other = shard_candidate(client, namespace, Shard(1, 4), "other")
+    async with standing(one), standing(other):
+        await eventually(lambda: one.has_started and other.has_started)
+
+
+async def test_frozen_shard_does_not_resume_beside_a_shard_of_another_m(
+    client: Client, namespace: str
+) -> None:
+    old = shard_candidate(client, namespace, Shard(0, 2), "old")
+    new = shard_candidate(client, namespace, Shard(), "new")
+    async with standing(old) as ended:
+        await eventually(lambda: old.has_started)
+        async with standing(new):
+            old.blocked = True
+            await eventually(lambda: new.has_started, within=10)
+        await asyncio.wait((ended,), timeout=5)
+        assert isinstance(ended.exception(), LeaseLost)
+        assert old.ended_at < new.leading_since
+        lease = await client.get(LEASES, Shard(0, 2).lease, namespace, into=Lease)
+        assert lease.holder == ""
+
+
+async def test_revoked_lease_is_lost(client: Client, namespace: str) -> None:
+    candidate = shard_candidate(client, namespace, Shard(0, 2), "one")
+    async with standing(candidate) as ended:
+        await eventually(lambda: candidate.has_started)
+        patch = {"spec": {"holderIdentity": ""}}
+        await client.patch(LEASES, Shard(0, 2).lease, patch, namespace)
+        await asyncio.wait((ended,), timeout=5)
+        assert isinstance(ended.exception(), LeaseLost)
+        assert not candidate.leads

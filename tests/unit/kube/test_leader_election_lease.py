@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lynq.api import Metadata
-from lynq.kube.leader_election import (
+from lynq.kube.lease import (
     Lease,
     LeaseObservation,
     LeaseSpec,

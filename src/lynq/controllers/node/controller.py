@@ -59,6 +59,7 @@ class NodeController:
             namespaces=context.options.namespaces,
             timing=context.timing,
             readiness=context.readiness,
+            selector=context.options.shard.selector,
         )
         self._states = NodeStates(context.timing)
         clients = ClientSelector(context)

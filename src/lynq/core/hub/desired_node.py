@@ -25,10 +25,11 @@ from lynq.api.names import (
     ANNOTATION_SPEC_DIGEST,
     ANNOTATION_TEMPLATE_GENERATION,
     FINALIZER_NODE,
+    LABEL_BUCKET,
     LABEL_HUB,
     LABEL_UID,
 )
-from lynq.api.naming import NodePair, node_name
+from lynq.api.naming import NodePair, bucket_of, node_name
 from lynq.api.node_metadata import stamp
 from lynq.api.resource import RESOURCE_LISTS
 from lynq.api.wire import unix_nanoseconds
@@ -143,6 +144,12 @@ class DesiredNode:
         return {LABEL_HUB: self.hub.metadata.name, LABEL_UID: self.values.uid}
 
     @property
+    def written_labels(self) -> dict[str, str]:
+        """The labels that a write of the node sets; no node is written for its bucket alone."""
+        bucket = bucket_of(self.hub.metadata.namespace, node_name(self.pair))
+        return self.labels | {LABEL_BUCKET: str(bucket)}
+
+    @property
     def owner(self) -> OwnerReference:
         """The owner reference to the hub."""
         return OwnerReference(
@@ -197,7 +204,7 @@ class DesiredNode:
             metadata=Metadata(
                 name=node_name(self.pair),
                 namespace=self.hub.metadata.namespace,
-                labels=self.labels,
+                labels=self.written_labels,
                 annotations=self.annotations(spec, now),
                 owner_references=[self.owner],
                 finalizers=[FINALIZER_NODE],
@@ -217,7 +224,7 @@ class DesiredNode:
         kept = {key: value for key, value in metadata.annotations.items() if key not in of_form}
         metadata = replace(
             metadata,
-            labels=metadata.labels | self.labels,
+            labels=metadata.labels | self.written_labels,
             annotations=kept | self.annotations(spec, written),
             owner_references=[*foreign_owners, self.owner],
             finalizers=list(dict.fromkeys([*metadata.finalizers, FINALIZER_NODE])),

@@ -8,8 +8,8 @@ equals the Go operator's: the first 8 bytes, in hexadecimal, of SHA-256 over the
 json.Marshal, without the annotations applied-hash and apply-start-time. Both are part of the one
 write of the object, so that no reader observes one without the other. Ignored fields are no content
 either: the hash of a resource with ignoreFields leaves them out, so that a change of theirs causes
-no write. The tracking id is no
-content: objects of an older version get it with their next write, and are not written for it.
+no write. The tracking id and the bucket are no content: objects of an older version get them with
+their next write, and are not written for them.
 """
 
 import hashlib
@@ -30,6 +30,7 @@ from lynq.api.names import (
     ANNOTATION_CREATED_ONCE,
     ANNOTATION_DELETION_POLICY,
     ANNOTATION_TRACKING_ID,
+    LABEL_BUCKET,
     TRUE,
 )
 from lynq.api.wire import rfc3339
@@ -53,6 +54,7 @@ Object = dict[str, Any]
 _UNHASHED: Final = frozenset(
     {ANNOTATION_APPLIED_HASH, ANNOTATION_APPLY_START_TIME, ANNOTATION_TRACKING_ID}
 )
+_UNHASHED_LABELS: Final = frozenset({LABEL_BUCKET})
 _HASH_DIGITS: Final = 16
 _STRING_DATA: Final = re.compile(r"^(\$?\.?)stringData\b")
 
@@ -217,14 +219,22 @@ def go_json(value: object) -> str:
 
 def _without_unhashed(obj: Mapping[str, Any]) -> Mapping[str, Any]:
     metadata = obj.get("metadata")
-    if not isinstance(metadata, Mapping) or "annotations" not in metadata:
+    if not isinstance(metadata, Mapping):
         return obj
-    annotations = metadata["annotations"]
-    if not isinstance(annotations, Mapping):
-        return obj
-    kept = {key: value for key, value in annotations.items() if key not in _UNHASHED}
-    rest = {key: value for key, value in metadata.items() if key != "annotations"}
-    return {**obj, "metadata": {**rest, "annotations": kept} if kept else rest}
+    metadata = _without_keys(metadata, "annotations", _UNHASHED)
+    return {**obj, "metadata": _without_keys(metadata, "labels", _UNHASHED_LABELS)}
+
+
+def _without_keys(
+    metadata: Mapping[str, Any], name: str, keys: frozenset[str]
+) -> Mapping[str, Any]:
+    """Return the metadata without some labels or annotations, and without an empty mapping."""
+    mapping = metadata.get(name)
+    if not isinstance(mapping, Mapping):
+        return metadata
+    kept = {key: value for key, value in mapping.items() if key not in keys}
+    rest = {key: value for key, value in metadata.items() if key != name}
+    return {**rest, name: kept} if kept else rest
 
 
 def _write(value: object, out: list[str]) -> None:

@@ -29,17 +29,20 @@ from lynq.api.names import (
     ANNOTATION_ORPHANED_REASON,
     ANNOTATION_TRACKING_ID,
     API_VERSION,
+    LABEL_BUCKET,
     LABEL_MANAGED,
     LABEL_NODE,
     LABEL_NODE_NAMESPACE,
     LABEL_ORPHANED,
     TRUE,
 )
-from lynq.api.naming import tracked_name, tracking_label
+from lynq.api.naming import bucket_of, tracked_name, tracking_label
 from lynq.api.text import printable
 from lynq.core.node.objects import AppliedRecord, LiveObject, ObjectRef, Owner, ref_of
 
-LABELS: Final = frozenset({LABEL_MANAGED, LABEL_NODE, LABEL_NODE_NAMESPACE, LABEL_ORPHANED})
+LABELS: Final = frozenset(
+    {LABEL_BUCKET, LABEL_MANAGED, LABEL_NODE, LABEL_NODE_NAMESPACE, LABEL_ORPHANED}
+)
 ANNOTATIONS: Final = frozenset(
     {
         ANNOTATION_ADOPTED,
@@ -113,7 +116,8 @@ def with_ownership(
     obj: Object, ref: ObjectRef, owner: Owner, policy: DeletionPolicy, *, is_adopted: bool = False
 ) -> Object:
     """Return the object tied to its node."""
-    metadata = obj["metadata"]
+    bucket = {LABEL_BUCKET: str(bucket_of(owner.namespace, owner.name))}
+    metadata = {**obj["metadata"], "labels": {**(obj["metadata"].get("labels") or {}), **bucket}}
     if not is_tracked_by_labels(ref, owner, policy, is_adopted=is_adopted):
         references = [*(metadata.get("ownerReferences") or ()), _owner_reference(owner)]
         return {**obj, "metadata": {**metadata, "ownerReferences": references}}
@@ -123,7 +127,7 @@ def with_ownership(
     if label != owner.name:
         annotations[ANNOTATION_NODE_NAME] = owner.name
     tracking: Object = {
-        "labels": {**metadata.get("labels", {}), **labels},
+        "labels": {**metadata["labels"], **labels},
         "annotations": {**metadata.get("annotations", {}), **annotations},
     }
     return {**obj, "metadata": {**metadata, **tracking}}

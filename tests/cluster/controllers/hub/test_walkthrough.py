@@ -1,6 +1,7 @@
 """The life of a hub from its first row to its deletion."""
 
 from cluster.controllers.environment import FORMS, HUBS, NODES, Environment
+from lynq.api.naming import bucket_of
 from waiting import eventually
 
 ROWS = (("acme", 1, "pro"), ("beta", 1, "free"), ("corp", 1, "pro"))
@@ -27,7 +28,9 @@ async def test_three_rows_and_two_forms_become_six_nodes(env: Environment) -> No
         await env.wait_for_status(referencingTemplates=2, desired=6, ready=6, failed=0)
         assert (await env.condition("Ready"))["reason"] == "DatabaseConnected"
         node = (await env.nodes())["acme-worker"]
-        assert node["metadata"]["labels"] == {"lynq.sh/hub": "hub", "lynq.sh/uid": "acme"}
+        bucket = str(bucket_of(env.namespace, "acme-worker"))
+        labels = {"lynq.sh/hub": "hub", "lynq.sh/uid": "acme", "lynq.sh/bucket": bucket}
+        assert node["metadata"]["labels"] == labels
         assert node["spec"]["configMaps"][0]["nameTemplate"] == "acme-settings"
         assert "lynq.sh/hub-finalizer" in (await env.get(HUBS, "hub"))["metadata"]["finalizers"]
 

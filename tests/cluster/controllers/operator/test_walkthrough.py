@@ -11,6 +11,7 @@ from cluster.controllers.running_operator import (
     wait_for_deletion,
     wait_for_node_ready,
 )
+from lynq.api.naming import bucket_of
 from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
 
@@ -49,7 +50,9 @@ async def test_three_rows_and_two_forms_become_six_ready_nodes(env: Environment)
         nodes = await env.nodes()
         hub = await env.get(HUBS, "customer-hub")
     metadata = nodes["beta-worker"]["metadata"]
-    assert metadata["labels"] == {"lynq.sh/hub": "customer-hub", "lynq.sh/uid": "beta"}
+    bucket = str(bucket_of(env.namespace, "beta-worker"))
+    labels = {"lynq.sh/hub": "customer-hub", "lynq.sh/uid": "beta", "lynq.sh/bucket": bucket}
+    assert metadata["labels"] == labels
     annotations = metadata["annotations"]
     for name in ("rollout-update-start", "row-changed-at", "signature", "spec-digest"):
         assert annotations.pop(f"lynq.sh/{name}")

@@ -52,7 +52,7 @@ def test_new_node_is_complete() -> None:
         "metadata": {
             "name": "acme-web",
             "namespace": "prod",
-            "labels": {"lynq.sh/hub": "shop", "lynq.sh/uid": "acme"},
+            "labels": {"lynq.sh/bucket": "19", "lynq.sh/hub": "shop", "lynq.sh/uid": "acme"},
             "annotations": {
                 "lynq.sh/hostOrUrl": "https://a.example.com",
                 "lynq.sh/activate": "yes",
@@ -170,7 +170,12 @@ def test_update_keeps_foreign_metadata() -> None:
     )
     after = desired.updated(node, at(60)).metadata
     assert after.resource_version == "42"
-    assert after.labels == {"team": "a", "lynq.sh/hub": "shop", "lynq.sh/uid": "acme"}
+    assert after.labels == {
+        "team": "a",
+        "lynq.sh/bucket": "19",
+        "lynq.sh/hub": "shop",
+        "lynq.sh/uid": "acme",
+    }
     assert after.annotations["note"] == "b"
     assert after.annotations["lynq.sh/template-generation"] == "2"
     assert after.annotations["lynq.sh/rollout-update-start"] == "2026-01-01T12:01:00.000000Z"

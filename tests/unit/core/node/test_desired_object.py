@@ -108,7 +108,8 @@ def test_ignored_fields_change_neither_identity_nor_ownership(path: str) -> None
     assert (metadata["name"], metadata["namespace"]) == ("acme-web", "shop")
     assert metadata["annotations"] == {"lynq.sh/deletion-policy": "Delete"}
     assert [reference["uid"] for reference in metadata["ownerReferences"]] == [an_owner().uid]
-    assert metadata["labels"].items() <= {"lynq.sh/managed": "true", "team": "a"}.items()
+    labels = {"lynq.sh/bucket": "32", "lynq.sh/managed": "true", "team": "a"}
+    assert metadata["labels"].items() <= labels.items()
     assert not metadata.keys() & {"uid", "managedFields"}
 
 
@@ -149,3 +150,15 @@ def test_ignored_string_data_keeps_the_live_value(path: str) -> None:
     del live["stringData"]
     desired = prepare(rendered, resource, an_owner(), live)
     assert desired.obj["data"] == {"password": "bGl2ZQ==", "user": "Yg=="}
+
+
+@given(st.dictionaries(st.sampled_from(["team", "lynq.sh/managed"]), st.just("x")))
+def test_bucket_changes_no_hash_so_that_no_object_is_written_for_it(
+    labels: dict[str, str],
+) -> None:
+    obj = {"kind": "ConfigMap", "metadata": {"name": "x"} | ({"labels": labels} if labels else {})}
+    labelled = {
+        "kind": "ConfigMap",
+        "metadata": {"name": "x", "labels": {**labels, "lynq.sh/bucket": "7"}},
+    }
+    assert applied_hash(labelled) == applied_hash(obj)

@@ -56,7 +56,7 @@ def test_object_in_the_nodes_namespace_has_an_owner_reference() -> None:
             "blockOwnerDeletion": True,
         },
     ]
-    assert "labels" not in metadata
+    assert metadata["labels"] == {"lynq.sh/bucket": "32"}
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,12 @@ def test_retained_and_remote_objects_are_tracked_by_labels(
     obj = with_ownership(an_object(labels={"a": "b"}), ref, an_owner(), policy)
     assert obj["metadata"] == {
         "name": "x",
-        "labels": {"a": "b", "lynq.sh/node": "acme-web", "lynq.sh/node-namespace": "shop"},
+        "labels": {
+            "a": "b",
+            "lynq.sh/bucket": "32",
+            "lynq.sh/node": "acme-web",
+            "lynq.sh/node-namespace": "shop",
+        },
         "annotations": {"lynq.sh/tracking-id": tracking_id(ref, an_owner())},
     }
 
