@@ -6,12 +6,14 @@ light and dark, at the width of a desk and of a phone.
 """
 
 import asyncio
+import logging
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Final
 
+import structlog
 from playwright.async_api import Browser, Page
 
 from browser.conftest import DESKTOP, PHONE, running_browser
@@ -19,7 +21,7 @@ from browser.fleet import BROKEN_IMAGE, LONG_NAME, PARTNERS, Row, hold_deletions
 from cluster.controllers.environment import Environment
 from lynq.api.crds import build as definitions
 from lynq.cluster import LocalCluster
-from lynq.dashboard.options import AuthMode, DashboardOptions
+from lynq.dashboard.options import AuthMode, DashboardOptions, DashboardTiming
 from lynq.dashboard.server import running_dashboard
 from lynq.kube import Client, load_config
 from lynq.kube.crd_install import install_crd
@@ -91,6 +93,7 @@ async def dashboard(folder: Path) -> AsyncIterator[str]:
         allow_actions=True,
         context="lynq-demo",
         operator_namespace=NAMESPACE,
+        timing=DashboardTiming(grace=0.0),
     )
     try:
         async with AsyncExitStack() as stack:
@@ -103,8 +106,6 @@ async def dashboard(folder: Path) -> AsyncIterator[str]:
             address = await stack.enter_async_context(running_dashboard(config, options))
             await stack.enter_async_context(running_fleet(env, rows(), PARTNERS))
             await hold_deletions(env)
-            # A node is a problem after 30 s without progress.
-            await asyncio.sleep(options.timing.grace + 5)
             yield f"http://127.0.0.1:{address.port}"
     finally:
         cluster.down()
@@ -148,5 +149,6 @@ async def main(target: Path) -> None:
 
 
 if __name__ == "__main__":
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     IMAGES.mkdir(parents=True, exist_ok=True)
     asyncio.run(main(IMAGES))

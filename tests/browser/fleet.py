@@ -1,5 +1,6 @@
 """A fleet to look at: three hubs, four forms, tenants that run and tenants that do not."""
 
+import re
 import sqlite3
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, closing
@@ -14,6 +15,7 @@ MARKUP = "<img src=x onerror=window.injected=1>"
 """A value that runs code in a page that takes it for markup."""
 LONG_NAME = "the-tenant-whose-name-nobody-shortened-in-time"
 BROKEN_IMAGE = "nonexistent"
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +105,14 @@ async def hold_deletions(env: Environment) -> None:
 async def _settled(env: Environment, rows: tuple[Row, ...]) -> bool:
     nodes = await env.nodes()
     for row in rows:
-        if row.uid == MARKUP:
+        if not _LABEL.fullmatch(row.uid):
+            # The hub rejects the row.
             continue
         node = nodes.get(f"{row.uid}-web", {})
         conditions = {
             condition["type"]: condition["status"]
             for condition in node.get("status", {}).get("conditions", [])
         }
-        is_broken = row.plan == BROKEN_IMAGE or row.label == MARKUP
+        is_broken = row.plan == BROKEN_IMAGE or not _LABEL.fullmatch(row.label)
         assert conditions.get("Ready") == ("False" if is_broken else "True"), (row.uid, conditions)
     return True

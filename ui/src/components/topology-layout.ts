@@ -6,6 +6,7 @@ export const BOX_HEIGHT = 36;
 const ROW = 44;
 const COLUMN = 304;
 const MARGIN = 12;
+const TOP = 40;
 
 const LEVELS: Readonly<Record<Shape["type"], number>> = { Hub: 0, Form: 1, Node: 2, Resource: 3, Orphan: 3 };
 export const LEVEL_TITLES = ["Hubs", "Forms", "Nodes", "Resources"] as const;
@@ -43,15 +44,13 @@ export function place(shapes: readonly Shape[], edges: readonly ShapeEdge[]): Pl
   const columnOf = new Map(used.map((level, index) => [level, MARGIN + index * COLUMN]));
   const positions = new Map<string, PlacedShape>();
   let row = 0;
-  const visit = (shape: Shape): number => {
-    const below = children.get(shape.id) ?? [];
-    const centers = below.map(visit);
-    const first = centers[0];
-    const last = centers[centers.length - 1];
-    const center = first !== undefined && last !== undefined ? (first + last) / 2 : row++;
-    const y = 40 + center * ROW;
+  // A parent stands beside its first child, so that the top of a long picture shows all levels.
+  const visit = (shape: Shape): void => {
+    const y = TOP + row * ROW;
     positions.set(shape.id, { shape, x: columnOf.get(LEVELS[shape.type]) ?? MARGIN, y });
-    return center;
+    const below = children.get(shape.id) ?? [];
+    below.forEach(visit);
+    if (!below.length) row += 1;
   };
   for (const shape of shapes) if (!parents.has(shape.id)) visit(shape);
   const placed = shapes.flatMap((shape) => positions.get(shape.id) ?? []);
@@ -64,7 +63,7 @@ export function place(shapes: readonly Shape[], edges: readonly ShapeEdge[]): Pl
     }),
     columns: used.map((level) => ({ title: LEVEL_TITLES[level] ?? "", x: columnOf.get(level) ?? MARGIN })),
     width: MARGIN * 2 + (used.length - 1) * COLUMN + BOX_WIDTH,
-    height: 40 + row * ROW + MARGIN,
+    height: TOP + row * ROW + MARGIN,
   };
 }
 
