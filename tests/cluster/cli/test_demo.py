@@ -26,6 +26,7 @@ async def test_demo_completes_all_steps_and_cleans_up(tmp_path: Path) -> None:
     lines = result.stdout.splitlines()
     assert sum(line.startswith("   done in ") for line in lines) == 5
     assert "beta: no node" in result.stdout
+    assert "The dashboard is at http://127.0.0.1:" in result.stdout
     broken = result.stdout.partition("4. corp")[2].partition("5. corp")[0]
     assert "replicas" in broken, broken
     assert not (tmp_path / "state" / "lynq" / "demo").exists()
