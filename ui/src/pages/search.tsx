@@ -80,7 +80,7 @@ export function SearchDialog() {
           : query && !results.loading && !items.length
             ? `Nothing matches “${query}”. Search by the uid, by a name, or by a namespace.`
             : query
-              ? `${items.length} of the best matches`
+              ? `${items.length} ${items.length === 1 ? "match" : "matches"}, the best first`
               : "Type a part of a name. ↑ ↓ choose, Enter opens."}
       </p>
     </Dialog>

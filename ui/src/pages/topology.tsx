@@ -87,7 +87,7 @@ function Graph({ view }: { view: TopologyView }) {
           </text>
         ))}
         {edges.map((edge) => (
-          <path key={edge.id} class={`edge${edge.target.problems ? " edge-problem" : ""}`} d={edge.path} />
+          <path key={edge.id} class={`edge${edge.isProblem ? " edge-problem" : ""}`} d={edge.path} />
         ))}
         {shapes.map((placed) => (
           <Box key={placed.shape.id} placed={placed} />
