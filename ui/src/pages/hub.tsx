@@ -175,11 +175,11 @@ function Rows({ hub }: { hub: HubView }) {
   return (
     <Panel title="Rows" aside={data && <span class="muted">{count(data.total, "row")}{text && " match"}</span>}>
       <div class="rows-bar">
-        <input class="field" type="search" aria-label="Search the rows" placeholder="Search uid or value" value={query} onInput={(event) => setText(event.currentTarget.value)} />
+        <input class="field" type="search" aria-label="Search the rows" placeholder="Search by uid" value={query} onInput={(event) => setText(event.currentTarget.value)} />
         {loading && <span class="muted" role="status">Loading…</span>}
       </div>
       {error && <ErrorNotice error={error} />}
-      {data && !data.items.length && <Empty title={text ? "No row matches" : "No rows"}>{text ? "Search for a part of a uid or value." : "The hub has read no active rows."}</Empty>}
+      {data && !data.items.length && <Empty title={text ? "No row matches" : "No rows"}>{text ? "Search for a part of a uid." : "The hub has read no active rows."}</Empty>}
       {data && data.items.length > 0 && (
         <div class="table-scroll" tabIndex={0} role="region" aria-label="Rows as the hub read them">
           <table class="table rows">
