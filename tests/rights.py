@@ -5,7 +5,7 @@ moment ago may not be so yet.
 """
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from lynq.kube import Client, Resource
@@ -64,9 +64,12 @@ async def set_rules(
     await wait_until_allowed(client, user, attributes)
 
 
-async def wait_until_allowed(client: Client, user: str, attributes: dict[str, str]) -> None:
-    """Wait until the API server allows a user to do something."""
-    review = {"spec": {"user": user, "resourceAttributes": attributes}}
+async def wait_until_allowed(
+    client: Client, user: str, attributes: dict[str, str], *, groups: Sequence[str] = ()
+) -> None:
+    """Wait until the API server allows a user, or a member of groups, to do something."""
+    spec = {"user": user, "groups": list(groups), "resourceAttributes": attributes}
+    review = {"spec": spec}
 
     async def allowed() -> bool:
         answer = await client.create(_REVIEWS, review)

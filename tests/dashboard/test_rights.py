@@ -5,10 +5,10 @@ import ipaddress
 import pytest
 from yarl import URL
 
-from cluster.controllers.environment import Environment
+from cluster.controllers.environment import NODES, Environment
 from dashboard.conftest import Browser, Serve, browsing
 from lynq.dashboard.options import AuthMode
-from rights import BINDINGS
+from rights import BINDINGS, wait_until_allowed
 
 PATHS = (
     "/session",
@@ -117,6 +117,9 @@ async def test_proxied_viewer_has_the_rights_of_their_groups(
         "subjects": [{"apiGroup": BINDINGS.group, "kind": "Group", "name": "shop-team"}],
     }
     await env.client.create(BINDINGS, binding, env.namespace)
+    listing = {"group": NODES.group, "resource": NODES.plural, "verb": "list"}
+    listing |= {"namespace": env.namespace}
+    await wait_until_allowed(env.client, "ann", listing, groups=["shop-team"])
     proxies = (ipaddress.ip_network("127.0.0.1/32"),)
     async with serve(auth=AuthMode.PROXY, trusted_proxies=proxies) as url, browsing(url) as it:
 
