@@ -97,6 +97,25 @@ class Row(Struct, frozen=True, eq=False, gc=False):
         """SHA-256 over the mapped variables: equal in every process and on every engine."""
         return hashlib.sha256(self.layout.salt + encode(self.texts)).digest()
 
+    def __eq__(self, other: object) -> bool:
+        """Return whether templates see the same values."""
+        if not isinstance(other, Row):
+            return NotImplemented
+        return (
+            self.texts == other.texts
+            and (self.layout is other.layout or self.layout.salt == other.layout.salt)
+            and self.oversize == other.oversize
+        )
+
+    # A struct without generated equality compares identities here.
+    def __ne__(self, other: object) -> bool:
+        """Return whether templates see different values."""
+        return not self == other
+
+    def __hash__(self) -> int:
+        """Return the hash of the values."""
+        return hash(self.texts)
+
     def __repr__(self) -> str:
         """Show the uid only: values can be secrets."""
         return f"Row(uid={self.uid!r})"

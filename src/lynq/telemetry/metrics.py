@@ -42,6 +42,16 @@ class OperatorMetrics:
             registry=registry,
         )
 
+        self._plan_mismatches = Counter(
+            "lynq_plan_mismatch_total",
+            "Plans of changed rows that differ from the plan of all rows, which is carried out",
+            registry=registry,
+        )
+
+    def record_plan_mismatch(self) -> None:
+        """Count a plan of changed rows that differs from the plan of all rows."""
+        self._plan_mismatches.inc()
+
     def record_reconcile(
         self, result: Literal["success", "partial_failure", "error"], seconds: float
     ) -> None:

@@ -1,5 +1,6 @@
 """Rows, their digests and page sizes."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -64,3 +65,14 @@ def test_page_size_follows_the_size_of_rows() -> None:
     assert _page_limit(100, 100 * 10) == LARGEST_PAGE
     assert _page_limit(100, 100 * PAGE_BYTES // 4) == 4
     assert _page_limit(10, 10 * PAGE_BYTES * 3) == 1
+
+
+def test_rows_are_equal_exactly_if_templates_see_the_same_values() -> None:
+    (row,) = rows(("a", "1", "x", None))
+    (same,) = rows(("a", "1", "x", None))
+    (other,) = rows(("a", "1", "y", None))
+    renamed = Row(row.texts, dataclasses.replace(LAYOUT, salt=b"other"))
+    oversize = Row(row.texts, row.layout, 300_000)
+    assert (row == same, row != same, hash(row)) == (True, False, hash(same))
+    for different in (other, renamed, oversize, None):
+        assert (row == different, row != different) == (False, True)

@@ -62,6 +62,9 @@ class HubEventHandlers:
                 self._react(hub, Trigger.PLAN)
 
     def _node_changed(self, key: ObjectKey, old: LynqNode | None, new: LynqNode | None) -> None:
+        # Also for other hubs: the name of the node may be desired by one of their rows.
+        for neighbor in self._states.in_namespace(key.namespace):
+            neighbor.plan.record_changed_node(key.name)
         for hub in _hubs_of(old) | _hubs_of(new):
             state = self._states.get(hub)
             if state and key.name not in state.write.in_flight:

@@ -13,7 +13,7 @@ import structlog
 
 from lynq.api import LynqHub
 from lynq.api.metadata import ObjectKey
-from lynq.api.node_metadata import pair_or_spec
+from lynq.api.node_metadata import hub_by_label, pair_or_spec
 from lynq.controllers.concurrency import BackgroundJobs
 from lynq.controllers.context import BY_HUB, ControllerContext
 from lynq.controllers.events import EventEmitter
@@ -23,7 +23,7 @@ from lynq.controllers.hub.state import HubState, OpenSource, SourceState
 from lynq.core.guard.absence import ReadTime
 from lynq.core.hub.events import query_failed
 from lynq.core.hub.schedule import backoff_delay, sync_interval
-from lynq.core.hub.state import ReadRows, ReadState, UserRequests
+from lynq.core.hub.state import PlanState, ReadRows, ReadState, UserRequests
 from lynq.core.hub.status import ReadFailure
 from lynq.kube import WorkQueue
 from lynq.kube.errors import error_location
@@ -115,7 +115,7 @@ class RowReader:
             await close_source(source)
             opened = source.open = OpenSource(config.settings, open_source(config.settings))
         began = time.monotonic()
-        async with opened.source.read(config.query, tracked=self._uids(hub)) as reading:
+        async with opened.source.read(config.query, tracked=self._uids(hub, state.plan)) as reading:
             rows = [row async for page in reading for row in page]
         summary = reading.summary
         return ReadRows(
@@ -127,10 +127,14 @@ class RowReader:
             summary.inactive,
         )
 
-    def _uids(self, hub: LynqHub) -> frozenset[str]:
+    def _uids(self, hub: LynqHub, plan: PlanState) -> frozenset[str]:
         """Return the uids of the hub's nodes: a deactivated row of theirs deletes at once."""
-        nodes = self._context.nodes.by(BY_HUB, hub.metadata.key)
-        return frozenset(pair_or_spec(node).uid for node in nodes)
+        key, nodes = hub.metadata.key, self._context.nodes
+        if plan.cache is None or plan.changed_nodes is None:
+            return frozenset(pair_or_spec(node).uid for node in nodes.by(BY_HUB, key))
+        changed = (nodes.get(ObjectKey(key.namespace, name)) for name in plan.changed_nodes)
+        uids = (pair_or_spec(node).uid for node in changed if node and hub_by_label(node) == key)
+        return frozenset((*plan.cache.rows, *uids))
 
     async def _config(self, hub: LynqHub, state: HubState) -> SourceConfig:
         source, key = state.source, hub.metadata.key

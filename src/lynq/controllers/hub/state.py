@@ -4,7 +4,7 @@ The parts that decisions depend on are in the core (`lynq.core.hub.state`). This
 only the controller handles: open sources, push channels, and what was announced.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from lynq.api.events import Event
@@ -98,6 +98,7 @@ class HubStates:
 
     def __init__(self) -> None:
         self._states: dict[ObjectKey, HubState] = {}
+        self._by_namespace: dict[str, dict[ObjectKey, HubState]] = {}
 
     def get(self, key: ObjectKey) -> HubState | None:
         """Return the state of a hub."""
@@ -106,9 +107,15 @@ class HubStates:
     def put(self, key: ObjectKey, state: HubState) -> None:
         """Set the state of a hub."""
         self._states[key] = state
+        self._by_namespace.setdefault(key.namespace, {})[key] = state
+
+    def in_namespace(self, namespace: str) -> Iterable[HubState]:
+        """Return the states of a namespace's hubs."""
+        return self._by_namespace.get(namespace, {}).values()
 
     def pop(self, key: ObjectKey) -> HubState | None:
         """Remove and return the state of a hub."""
+        self._by_namespace.get(key.namespace, {}).pop(key, None)
         return self._states.pop(key, None)
 
     def __iter__(self) -> Iterator[ObjectKey]:

@@ -81,13 +81,15 @@ def evaluate_deletion(
     source_changed: bool = False,
     approval: Approval = NO_APPROVAL,
     spent_approvals: Collection[str] = (),
+    settled: int = 0,
 ) -> GuardVerdict:
     """Decide whether the nodes `to_delete` of the hub's `existing` nodes may be deleted.
 
-    `to_delete` has uids by name. `held` says whether deletions are held already.
+    `to_delete` has uids by name. `held` says whether deletions are held already. `settled` is the
+    number of nodes besides the existing ones.
     """
     names, uids = tuple(sorted(to_delete)), to_delete.values()
-    total = len({*existing, *names})
+    total = len({*existing, *names}) + settled
     uncounted = counted.uncounted(uids)
     nodes_at_start = counted.nodes_at_start(total, uids)
     exceeds = _exceeds(

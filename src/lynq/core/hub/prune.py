@@ -9,7 +9,7 @@ a paused form, are kept too. A node that this operator cannot have created is ig
 no row and form, and the hub is not its controller.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -46,6 +46,10 @@ class Observation:
     """From the last plan."""
     confirm_after: float = 0.0
     """How many seconds a row or form must be missing; 0 if one read is enough."""
+    settled_uids: Container[str] = frozenset()
+    """The uids of active rows that the plan does not have, because their nodes are as desired."""
+    settled_nodes: int = 0
+    """The number of these nodes that are not being deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +144,7 @@ def choose_deletions(
         source_changed=source_changed,
         approval=approval,
         spent_approvals=spent,
+        settled=observation.settled_nodes,
     )
     waiting = absent.unconfirmed
     if not approval.covers(absent.doubtful):
@@ -168,7 +173,8 @@ def _observe(
             if deletion.cause is DeletionCause.ROW_GONE and deletion.pair.uid not in deactivated
         ],
         unidentifiable=screened.unidentifiable,
-        superseded=(observation.inactive - deactivated) | (observation.inactive & active),
+        superseded=(observation.inactive - deactivated)
+        | {uid for uid in observation.inactive if uid in active or uid in observation.settled_uids},
     ).after_plan(now, {deletion.pair.form for deletion in formless})
     forms = absences.unconfirmed_forms(now, seconds)
     disabled = hub.spec.deletion_guard.disabled

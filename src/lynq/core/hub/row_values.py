@@ -25,7 +25,7 @@ _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class RowLike(Protocol):
-    """An active row as a source returns it."""
+    """An active row as a source returns it; rows with the same values are equal."""
 
     @property
     def uid(self) -> str | None:

@@ -13,7 +13,7 @@ turn would cost more than the writes.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from lynq.api import LynqHub
 from lynq.api.names import ANNOTATION_FORCE_SYNC
@@ -28,10 +28,14 @@ from lynq.core.hub.diff import (
     NodeUpdate,
 )
 from lynq.core.hub.plan import HubPlan
+from lynq.core.hub.plan_cache import PlanCache
 from lynq.core.hub.render_budget import FailedRenders
 from lynq.core.hub.row_values import RowLike
 from lynq.core.hub.status import ReadFailure
 from lynq.core.hub.write_window import MAX_WINDOW
+
+_MAX_CHANGED_NODES: Final = 20_000
+"""Number of changed nodes above which all rows are planned: a paused hub would record forever."""
 
 Write: TypeAlias = NodeDeletion | NodeCreation | NodeUpdate
 
@@ -144,6 +148,23 @@ class PlanState:
     """By the name of the node: when the row changed that the node does not reflect yet."""
     has_taken_names: bool = False
     """Whether desired names belong to other nodes."""
+    cache: PlanCache | None = None
+    """What the last plan has seen; None if all rows have to be planned."""
+    changed_nodes: set[str] | None = None
+    """The names of nodes of the hub's namespace that changed since the last plan; None if there are
+    too many, or no plan."""
+
+    def record_changed_node(self, name: str) -> None:
+        """Record that a node of the hub's namespace was created, changed or deleted."""
+        if self.changed_nodes is not None:
+            self.changed_nodes.add(name)
+            if len(self.changed_nodes) > _MAX_CHANGED_NODES:
+                self.changed_nodes = None
+
+    def take_changed_nodes(self) -> set[str] | None:
+        """Return the changed nodes, and record anew from now on."""
+        names, self.changed_nodes = self.changed_nodes, set()
+        return names
 
 
 @dataclass(slots=True)

@@ -1,0 +1,192 @@
+"""The hub planner with filled caches: plans of changes, and their comparison with all rows."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
+
+from lynq.api import LynqForm, LynqHub, LynqNode
+from lynq.api.metadata import ObjectKey
+from lynq.controllers.context import ControllerContext
+from lynq.controllers.decoding import RawObject
+from lynq.controllers.hub.handlers import HubEventHandlers
+from lynq.controllers.hub.plan import HubPlanner
+from lynq.controllers.hub.state import HubState, HubStates
+from lynq.controllers.options import Options
+from lynq.core.hub.plan import FormCandidate, HubPlan
+from lynq.core.hub.state import ReadRows, UserRequests
+from lynq.kube import RuntimeMetrics, WorkQueue
+from lynq.telemetry import OperatorMetrics
+from unit.core.hub.fixtures import NOON, WEB, ARow, a_hub, created, deleted, is_empty, rows, updated
+
+UIDS = ("acme", "beta", "corp")
+MISMATCHES = "lynq_plan_mismatch_total"
+
+
+class IndexedRows(list[ARow]):
+    """Rows as a targeted read returns them."""
+
+    def with_uid(self, uid: str) -> list[ARow]:
+        return [row for row in self if row.uid == uid]
+
+
+class Validator:
+    """Accepts every form."""
+
+    async def candidate(self, form: LynqForm) -> FormCandidate:
+        return FormCandidate(form)
+
+
+@dataclass
+class Operator:
+    """A planner, with the API server's answers in its caches."""
+
+    hub: LynqHub = field(default_factory=a_hub)
+    registry: CollectorRegistry = field(default_factory=CollectorRegistry)
+    version: int = 0
+
+    def __post_init__(self) -> None:
+        no_client: Any = None
+        self.context = ControllerContext.of(
+            no_client, Options(), RuntimeMetrics.unexposed(), OperatorMetrics(self.registry)
+        )
+        validator: Any = Validator()
+        self.planner = HubPlanner(self.context, workloads_ready=lambda _: True, validator=validator)
+        self.states = HubStates()
+        self.state = HubState(self.hub.metadata.uid)
+        self.states.put(self.hub.metadata.key, self.state)
+        HubEventHandlers(self.context, WorkQueue[ObjectKey](), self.states).attach()
+        self.context.forms.cache.store_response(self._stored(WEB, "web-uid"))
+
+    async def sync(self, read: list[ARow], changed: frozenset[str] | None = None) -> HubPlan:
+        """Plan with these rows, and send the writes."""
+        received = ReadRows(
+            IndexedRows(read), "db", NOON, UserRequests.of(self.hub), changed=changed
+        )
+        plan = (await self.planner.plan(self.hub, received, self.state)).plan
+        for creation in plan.creates:
+            self.store(creation.node, uid=f"uid-{creation.name}")
+        for update in plan.updates:
+            self.store(update.after)
+        for deletion in plan.deletes:
+            self.delete(deletion.name)
+        return plan
+
+    def node(self, name: str) -> LynqNode:
+        node = self.context.nodes.get(ObjectKey("prod", name))
+        assert node
+        return node
+
+    def store(self, node: LynqNode, uid: str = "") -> None:
+        self.context.nodes.cache.store_response(self._stored(node, uid or node.metadata.uid))
+
+    def delete(self, name: str) -> None:
+        uid = self.node(name).metadata.uid
+        self.context.nodes.cache.store_deletion(ObjectKey("prod", name), uid)
+
+    def _stored(self, obj: LynqForm | LynqNode, uid: str) -> RawObject:
+        self.version += 1
+        metadata = replace(obj.metadata, uid=uid, resource_version=str(self.version))
+        metadata = replace(metadata, generation=metadata.generation or 1)
+        encoded = msgspec.json.encode(replace(obj, metadata=metadata))
+        return msgspec.json.decode(encoded, type=RawObject)
+
+    @property
+    def plans_of_changes(self) -> int:
+        assert self.state.plan.cache
+        return self.state.plan.cache.plans
+
+    @property
+    def mismatches(self) -> float | None:
+        return self.registry.get_sample_value(MISMATCHES)
+
+
+async def test_unchanged_rows_are_not_planned_again() -> None:
+    operator = Operator()
+    assert len((await operator.sync(rows(*UIDS))).creates) == 3
+    assert is_empty(await operator.sync(rows(*UIDS)))
+    plan = await operator.sync(rows(*UIDS))
+    assert is_empty(plan)
+    assert operator.plans_of_changes == 2
+    assert plan.screened.desired == 3
+    assert operator.state.plan.desired.keys() == {f"{uid}-web" for uid in UIDS}
+    assert operator.state.plan.checked_specs.keys() == operator.state.plan.desired.keys()
+    result = operator.state.announced.sync_result
+    assert result
+    assert (result.desired, result.missing, result.kept) == (3, 0, frozenset())
+
+
+async def test_changed_and_new_rows_are_written() -> None:
+    operator = Operator()
+    await operator.sync(rows(*UIDS))
+    plan = await operator.sync([*rows("acme", "beta"), *rows("corp", plan="pro"), *rows("dawn")])
+    assert (list(updated(plan)), created(plan)) == (["corp-web"], ["dawn-web"])
+    assert operator.plans_of_changes == 1
+    assert "dawn-web" in operator.state.plan.desired
+
+
+async def test_pushed_uids_are_the_only_rows_that_are_planned() -> None:
+    operator = Operator()
+    await operator.sync(rows(*UIDS))
+    await operator.sync(rows(*UIDS))
+    read = [*rows("acme", "beta"), *rows("corp", plan="pro")]
+    plan = await operator.sync(read, changed=frozenset({"corp"}))
+    assert list(updated(plan)) == ["corp-web"]
+    assert plan.screened.nodes.keys() == {"corp-web"}
+
+
+async def test_edited_and_deleted_nodes_are_restored() -> None:
+    operator = Operator()
+    await operator.sync(rows(*UIDS))
+    await operator.sync(rows(*UIDS))
+    edited = operator.node("acme-web")
+    operator.store(replace(edited, metadata=replace(edited.metadata, labels={})))
+    operator.delete("beta-web")
+    plan = await operator.sync(rows(*UIDS))
+    assert (list(updated(plan)), created(plan)) == (["acme-web"], ["beta-web"])
+    assert operator.plans_of_changes == 2
+
+
+async def test_missing_row_is_decided_by_a_plan_of_all_rows() -> None:
+    operator = Operator()
+    await operator.sync(rows(*UIDS))
+    await operator.sync(rows(*UIDS))
+    hub = operator.hub
+    guard = replace(hub.spec.deletion_guard, confirm_after="0s")
+    operator.hub = replace(hub, spec=replace(hub.spec, deletion_guard=guard))
+    plan = await operator.sync(rows("acme", "beta"))
+    assert list(deleted(plan)) == ["corp-web"]
+    assert operator.state.plan.cache is None
+
+
+async def test_every_twentieth_plan_is_compared_with_all_rows() -> None:
+    operator = Operator()
+    await operator.sync(rows(*UIDS))
+    for number in range(1, 20):
+        await operator.sync(rows(*UIDS))
+        assert operator.plans_of_changes == number
+    await operator.sync(rows(*UIDS))
+    assert operator.plans_of_changes == 0
+    assert operator.mismatches == 0
+
+
+async def test_plan_of_all_rows_wins_over_a_differing_plan_of_changes() -> None:
+    operator = Operator()
+    await operator.sync(rows(*UIDS))
+    await operator.sync(rows(*UIDS))
+    cache = operator.state.plan.cache
+    assert cache
+    # As if a change of this row had been overlooked.
+    read = [*rows("acme", "beta"), *rows("corp", plan="pro")]
+    cache.rows["corp"] = read[-1]
+    cache.plans = 19
+    with capture_logs() as logs:
+        plan = await operator.sync(read)
+    assert list(updated(plan)) == ["corp-web"]
+    assert operator.mismatches == 1
+    (line,) = [line for line in logs if line["log_level"] == "error"]
+    assert (line["hub"], line["nodes"]) == ("prod/shop", "corp-web")
+    assert "pro'" not in str(line)

@@ -1,0 +1,280 @@
+"""Which changes are planned alone, and when all rows are planned."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from lynq.api import HubStatus, LynqHub
+from lynq.api.conditions import new_condition
+from lynq.api.installation_key import InstallationKey
+from lynq.api.naming import NodePair
+from lynq.api.reasons import ConditionReason, ConditionType
+from lynq.core.guard.absence import Absences
+from lynq.core.hub.plan import FormCandidate, PlanInputs, plan_hub
+from lynq.core.hub.plan_cache import Changes, PlanCache, differing_nodes, plan_all
+from lynq.core.hub.prune import Observation
+from lynq.core.hub.state import PlanState
+from unit.core.hub.fixtures import (
+    DB,
+    NOON,
+    WEB,
+    ARow,
+    Cluster,
+    a_form,
+    a_hub,
+    created,
+    is_empty,
+    resource,
+    rows,
+    running,
+    updated,
+)
+
+UIDS = ("acme", "beta", "corp")
+
+
+def inputs(cluster: Cluster, read: list[ARow], *forms: Any, **parts: Any) -> PlanInputs:
+    candidates = [
+        form if isinstance(form, FormCandidate) else FormCandidate(form) for form in forms or (WEB,)
+    ]
+    parts.setdefault("hub", a_hub())
+    return PlanInputs(forms=candidates, rows=read, nodes=cluster.nodes.values(), **parts)
+
+
+def cache_of(cluster: Cluster, *forms: Any, **parts: Any) -> PlanCache:
+    _, cache = plan_all(inputs(cluster, rows(*UIDS), *forms, **parts), NOON)
+    assert cache
+    return cache
+
+
+def changed_nodes(cluster: Cluster, *names: str) -> Changes:
+    nodes = {name: cluster.nodes[name] for name in names if name in cluster.nodes}
+    return Changes(names=names, nodes=nodes)
+
+
+def test_unchanged_rows_need_no_write() -> None:
+    cluster = running(*UIDS)
+    planned = cache_of(cluster).plan_changes(inputs(cluster, rows(*UIDS)), Changes(), NOON)
+    assert planned
+    assert is_empty(planned.plan)
+    assert (planned.plan.screened.desired, planned.plan.verdict.total) == (3, 3)
+    assert planned.planned == set()
+
+
+def test_only_changed_and_new_rows_are_planned() -> None:
+    cluster = running(*UIDS)
+    read = [*rows("acme", "beta"), *rows("corp", plan="pro"), *rows("dawn")]
+    planned = cache_of(cluster).plan_changes(inputs(cluster, read), Changes(), NOON)
+    assert planned
+    assert list(updated(planned.plan)) == ["corp-web"]
+    assert created(planned.plan) == ["dawn-web"]
+    assert planned.planned == {"corp-web", "dawn-web"}
+    assert planned.plan.screened.desired == 4
+
+
+def test_written_rows_are_planned_until_their_nodes_are_as_desired() -> None:
+    cluster = running(*UIDS)
+    cache = cache_of(cluster)
+    read = rows(*UIDS, "dawn")
+    planned = cache.plan_changes(inputs(cluster, read), Changes(), NOON)
+    assert planned
+    cache.update(planned)
+    assert cache.unsettled == {"dawn"}
+    # The write failed: no node has changed, and it is planned again.
+    again = cache.plan_changes(inputs(cluster, read), Changes(uids=frozenset()), NOON)
+    assert again
+    assert created(again.plan) == ["dawn-web"]
+    cluster.apply(again.plan)
+    cache.update(again)
+    settled = cache.plan_changes(inputs(cluster, read), changed_nodes(cluster, "dawn-web"), NOON)
+    assert settled
+    assert is_empty(settled.plan)
+    cache.update(settled)
+    assert (cache.unsettled, cache.live) == (frozenset(), 4)
+    assert "dawn-web" in cache.checked_specs
+
+
+def test_deleted_node_is_created_again() -> None:
+    cluster = running(*UIDS)
+    cache = cache_of(cluster)
+    del cluster.nodes["beta-web"]
+    changes = changed_nodes(cluster, "beta-web")
+    planned = cache.plan_changes(inputs(cluster, rows(*UIDS)), changes, NOON)
+    assert planned
+    assert created(planned.plan) == ["beta-web"]
+    assert planned.plan.verdict.total == 2
+    cache.update(planned)
+    assert "beta-web" not in cache.nodes
+    assert "beta-web" not in cache.checked_specs
+
+
+def test_edited_node_is_restored() -> None:
+    cluster = running(*UIDS)
+    cache = cache_of(cluster)
+    cluster.edit("beta-web", labels={})
+    changes = changed_nodes(cluster, "beta-web")
+    planned = cache.plan_changes(inputs(cluster, rows(*UIDS)), changes, NOON)
+    assert planned
+    assert list(updated(planned.plan)) == ["beta-web"]
+
+
+HELD = new_condition(
+    ConditionType.DELETION_HELD,
+    ConditionReason.DELETION_GUARD_EXCEEDED,
+    "",
+    holds=True,
+    generation=1,
+    now=NOON,
+)
+MISSING = Observation(last=Absences(rows_missing_since={"gone-web": 1.0}))
+LIMITED = a_form("web", max_skew=1)
+
+
+def with_status(status: HubStatus) -> LynqHub:
+    return msgspec.structs.replace(a_hub(), status=status)
+
+
+@pytest.mark.parametrize(
+    ("read", "forms", "parts"),
+    [
+        (rows("acme", "beta"), (WEB,), {}),
+        (rows(*UIDS, "corp"), (WEB,), {}),
+        (rows(*UIDS, "Spoilt"), (WEB,), {}),
+        (rows(*UIDS, ""), (WEB,), {}),
+        (rows(*UIDS), (WEB, DB), {}),
+        (rows(*UIDS), (), {}),
+        (rows(*UIDS), (a_form("web", generation=2),), {}),
+        (rows(*UIDS), (a_form("web", paused=True),), {}),
+        (rows(*UIDS), (FormCandidate(WEB, valid=False),), {}),
+        (rows(*UIDS), (FormCandidate(WEB, refused={"app": "no"}),), {}),
+        (rows(*UIDS), (WEB,), {"hub": a_hub(paused=True)}),
+        (rows(*UIDS), (WEB,), {"hub": a_hub(annotations={"lynq.sh/approve-deletion": "1"})}),
+        (rows(*UIDS), (WEB,), {"hub": with_status(HubStatus(conditions=(HELD,)))}),
+        (rows(*UIDS), (WEB,), {"key": InstallationKey(b"k" * 32)}),
+        (rows(*UIDS), (WEB,), {"unreadable_forms": ["web"]}),
+        (rows(*UIDS), (WEB,), {"source_changed": True}),
+        (rows(*UIDS), (WEB,), {"last_held": True}),
+        (rows(*UIDS), (WEB,), {"observation": MISSING}),
+    ],
+)
+def test_all_rows_are_planned_if_they_affect_each_other(
+    read: list[ARow], forms: tuple[Any, ...], parts: dict[str, Any]
+) -> None:
+    cluster = running(*UIDS)
+    cache = cache_of(cluster)
+    changed = replace(inputs(cluster, read, WEB, **parts), forms=inputs(cluster, [], *forms).forms)
+    if not forms:
+        changed = replace(changed, forms=[])
+    assert cache.plan_changes(changed, Changes(), NOON) is None
+
+
+def test_write_under_max_skew_plans_all_rows() -> None:
+    cluster = running(*UIDS)
+    cache = cache_of(cluster, LIMITED)
+    assert cache.plan_changes(inputs(cluster, rows(*UIDS), LIMITED), Changes(), NOON)
+    changed = rows(*UIDS, plan="pro")
+    assert cache.plan_changes(inputs(cluster, changed, LIMITED), Changes(), NOON) is None
+
+
+def test_row_that_cannot_be_rendered_plans_all_rows() -> None:
+    form = a_form("web", resource(name_template='{{ if eq .plan "pro" }}{{ fail "no" }}{{ end }}n'))
+    cluster = Cluster()
+    cluster.apply(plan_hub(inputs(cluster, rows(*UIDS, plan="free"), form), NOON))
+    _, cache = plan_all(inputs(cluster, rows(*UIDS, plan="free"), form), NOON)
+    assert cache
+    read = [*rows("acme", "beta", plan="free"), *rows("corp", plan="pro")]
+    assert cache.plan_changes(inputs(cluster, read, form), Changes(), NOON) is None
+
+
+def test_new_node_without_row_plans_all_rows() -> None:
+    cluster = running(*UIDS)
+    cache = cache_of(cluster)
+    cluster.nodes["gone-web"] = msgspec.structs.replace(
+        cluster.nodes["acme-web"],
+        metadata=msgspec.structs.replace(cluster.nodes["acme-web"].metadata, name="gone-web"),
+    )
+    changes = changed_nodes(cluster, "gone-web")
+    assert cache.plan_changes(inputs(cluster, rows(*UIDS)), changes, NOON) is None
+
+
+def test_name_of_another_hubs_node_plans_all_rows() -> None:
+    cluster = running(*UIDS)
+    cache = cache_of(cluster)
+    # The node of another hub's form `b-web` has the name that the row `a-b` needs.
+    taken = Changes(names={"a-b-web"}, other_nodes={"a-b-web": NodePair("a", "b-web")})
+    planned = cache.plan_changes(inputs(cluster, rows(*UIDS)), taken, NOON)
+    assert planned
+    cache.update(planned)
+    read = rows(*UIDS, "a-b")
+    assert cache.plan_changes(inputs(cluster, read), Changes(), NOON) is None
+    freed = Changes(names={"a-b-web"})
+    planned = cache.plan_changes(inputs(cluster, read), freed, NOON)
+    assert planned
+    assert created(planned.plan) == ["a-b-web"]
+
+
+@pytest.mark.parametrize(
+    ("read", "parts"),
+    [
+        (rows("acme", "beta"), {}),
+        (rows(*UIDS, "corp"), {}),
+        (rows(*UIDS, "Spoilt"), {}),
+        (rows(*UIDS), {"hub": a_hub(paused=True)}),
+    ],
+)
+def test_plan_whose_rows_affect_each_other_is_not_cached(
+    read: list[ARow], parts: dict[str, Any]
+) -> None:
+    cluster = running(*UIDS)
+    _, cache = plan_all(inputs(cluster, read, **parts), NOON)
+    assert cache is None
+
+
+@pytest.mark.parametrize(
+    ("plans", "now", "due"),
+    [
+        (0, NOON, False),
+        (18, NOON, False),
+        (19, NOON, True),
+        (0, NOON + timedelta(minutes=9), False),
+        (0, NOON + timedelta(minutes=10), True),
+        (0, NOON - timedelta(minutes=10), True),
+    ],
+)
+def test_check_is_due_after_twenty_plans_or_ten_minutes(
+    plans: int, now: datetime, *, due: bool
+) -> None:
+    cache = cache_of(running(*UIDS))
+    cache.plans = plans
+    assert cache.must_check(now) is due
+
+
+def test_differing_writes_are_named() -> None:
+    cluster = running(*UIDS)
+    nothing = plan_hub(inputs(cluster, rows(*UIDS)), NOON)
+    some = plan_hub(inputs(cluster, [*rows("acme", "beta"), *rows("corp", plan="pro")]), NOON)
+    fewer = plan_hub(inputs(cluster, rows("acme", "corp")), NOON)
+    assert differing_nodes(nothing, nothing) == []
+    assert differing_nodes(nothing, some) == ["corp-web"]
+    assert differing_nodes(some, nothing) == ["corp-web"]
+    assert differing_nodes(nothing, fewer) == ["beta-web"]
+
+
+def test_changed_nodes_are_recorded_between_two_plans() -> None:
+    plan = PlanState()
+    plan.record_changed_node("early-web")
+    assert plan.take_changed_nodes() is None
+    plan.record_changed_node("acme-web")
+    assert plan.take_changed_nodes() == {"acme-web"}
+    assert plan.take_changed_nodes() == set()
+
+
+def test_too_many_changed_nodes_are_not_recorded() -> None:
+    plan = PlanState()
+    plan.take_changed_nodes()
+    for number in range(20_001):
+        plan.record_changed_node(f"t{number}-web")
+    assert plan.take_changed_nodes() is None
