@@ -10,7 +10,8 @@ not the objects.
 import asyncio
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from msgspec import Struct, field
@@ -28,6 +29,7 @@ from lynq.api.naming import tracked_name
 from lynq.api.node_metadata import is_deleting
 from lynq.api.wire import Wire
 from lynq.controllers.cached_client import ResourceCache
+from lynq.controllers.own_writes import DELETED, OwnWrites
 from lynq.controllers.timing import DEFAULT_TIMING, Timing
 from lynq.core.node.managed_fields import has_update_entry, owned_fields_digest
 from lynq.core.node.objects import LiveObject, ObjectRef
@@ -39,6 +41,7 @@ from lynq.core.readiness.rules import (
 )
 from lynq.kube import Client, Discovery, ObjectChange, PartialObject, Resource, RuntimeMetrics
 from lynq.kube.errors import KubeError
+from lynq.kube.store import version_of
 
 ALL_MANAGED: Final = f"{LABEL_MANAGED}={TRUE}"
 """The label selector of all managed objects."""
@@ -100,13 +103,16 @@ class WatchedKind:
         *,
         readiness: EvaluateReadiness = evaluate_readiness,
         selector: str = ALL_MANAGED,
+        on_change: Callable[[ChildChange], None] = lambda _: None,
     ) -> None:
         self._timing = timing
         self._readiness = readiness
+        self._on_change = on_change
+        self._own_writes: OwnWrites[ChildChange] = OwnWrites(on_change)
         self.resource = resource
         has_body = reads_body(resource.api_version, resource.kind)
         self.into: type[Any] = FullObject if has_body else PartialObject
-        self.is_own_write = False
+        self._is_own_write = False
         """Whether the change that handlers are called with is the response to our own write."""
         self.was_unwatched = False
         """Whether the kind was not watched at the last check."""
@@ -121,6 +127,7 @@ class WatchedKind:
             labels=selector,
             indexes={BY_NODE: _nodes_by_label, BY_OWNER: lambda child: child.live.owner_uids},
         )
+        self.cache.on_change(self._changed)
 
     @property
     def is_starting(self) -> bool:
@@ -175,21 +182,46 @@ class WatchedKind:
         """Return the object under a key, if it exists."""
         return self.cache.get(key)
 
+    def writing(self, key: ObjectKey) -> AbstractContextManager[None]:
+        """Return the context of our own write of an object, whose watch event wakes no node."""
+        return self._own_writes.in_flight(key)
+
     def store_response(self, obj: Any) -> None:  # noqa: ANN401 - FullObject or PartialObject
         """Cache the response to our own write without waking the node."""
-        self.is_own_write = True
+        metadata = obj.metadata
+        self._own_writes.accepted(metadata.key, version_of(metadata.resource_version))
+        self._is_own_write = True
         try:
             self.cache.store_response(obj)
         finally:
-            self.is_own_write = False
+            self._is_own_write = False
 
     def store_deletion(self, key: ObjectKey, uid: str) -> None:
         """Drop an object that our own request deleted, without waking the node."""
-        self.is_own_write = True
+        self._own_writes.accepted(key, DELETED)
+        self._is_own_write = True
         try:
             self.cache.store_deletion(key, uid)
         finally:
-            self.is_own_write = False
+            self._is_own_write = False
+
+    def _changed(self, change: ObjectChange[Child]) -> None:
+        old, new = change.old, change.new
+        if old and new and old.live == new.live:
+            return
+        is_workload = self.resource.kind in ROLLING_WORKLOADS
+        child_change = ChildChange(
+            self.ref(change.key),
+            tuple(child for child in (old, new) if child),
+            is_own_write=self._is_own_write,
+            became_ready=is_workload and _is_ready(new) and not _is_ready(old),
+        )
+        version = version_of(new.resource_version) if new else DELETED
+        may_be_own = not child_change.is_own_write and not child_change.became_ready
+        if may_be_own and self._own_writes.hold_back(change.key, child_change, version):
+            # Nodes that wait for the object are woken by any write.
+            child_change = replace(child_change, is_own_write=True)
+        self._on_change(child_change)
 
 
 class Children:
@@ -324,8 +356,8 @@ class Children:
                 readiness=self._readiness,
                 # A rollout needs the workloads of all nodes of its hub, of whichever shard.
                 selector=ALL_MANAGED if resource.kind in ROLLING_WORKLOADS else self._selector,
+                on_change=self._on_change,
             )
-            kind.cache.on_change(lambda change: self._child_changed(kind, change))
             self._kinds[name] = kind
             if self._running:
                 self._start(kind)
@@ -333,20 +365,6 @@ class Children:
 
     def _start(self, kind: WatchedKind) -> None:
         self._group.create_task(kind.cache.run(), name=f"watch of {kind.resource}")
-
-    def _child_changed(self, kind: WatchedKind, change: ObjectChange[Child]) -> None:
-        old, new = change.old, change.new
-        if old and new and old.live == new.live:
-            return
-        is_workload = kind.resource.kind in ROLLING_WORKLOADS
-        self._on_change(
-            ChildChange(
-                kind.ref(change.key),
-                tuple(child for child in (old, new) if child),
-                is_own_write=kind.is_own_write,
-                became_ready=is_workload and _is_ready(new) and not _is_ready(old),
-            )
-        )
 
 
 def _is_ready(child: Child | None) -> bool:

@@ -293,7 +293,8 @@ class Pruner:
                 await self._retain(kind, deletion, node, now)
                 result.retained.append((item, deletion.uid))
             else:
-                await self._delete(kind, deletion, node, state)
+                with kind.writing(_key(kind, item.ref)):
+                    await self._delete(kind, deletion, node, state)
                 result.deleted.append(item)
         except NODE_WIDE_ERRORS:
             raise

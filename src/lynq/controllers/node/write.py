@@ -89,6 +89,10 @@ class ResourceWrite:
         kind = self.observed.kind
         if kind is None:
             raise AssertionError("a resource without a watched kind is not written")
+        with kind.writing(key_of(self.write.ref)):
+            return await self._send_to(kind)
+
+    async def _send_to(self, kind: WatchedKind) -> WriteResult:
         attempt = begin_write(
             _observed_object(self.observed), self.write, owner_of(self.node), self.now
         )

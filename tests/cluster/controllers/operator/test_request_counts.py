@@ -1,5 +1,6 @@
 """The number of API requests of the operator."""
 
+import asyncio
 import json
 from collections import Counter
 
@@ -9,7 +10,7 @@ from cluster.controllers.environment import FORMS, Environment, Object, config_m
 from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from cluster.local.manifests import deployment
 from lynq.controllers.timing import Timing
-from lynq.kube import Request
+from lynq.kube import Request, Response, Send
 from waiting import stays
 
 SERVICE: Object = {
@@ -132,3 +133,22 @@ async def test_form_change_applies_only_the_changed_resource(env: Environment) -
         "beta-settings",
     ]
     assert count_requests(env, "acme", "beta")["get"] == 0
+
+
+async def test_watch_events_before_their_responses_cause_no_reconcile(env: Environment) -> None:
+    async def delay_response(request: Request, send: Send) -> Response:
+        response = await send(request)
+        if request.verb == "apply":
+            # The watch event arrives meanwhile.
+            await asyncio.sleep(0.3)
+        return response
+
+    env.client = env.client.intercepted(delay_response)
+    env.set_rows(("acme", 1, "pro"))
+    async with running_operator(env) as process:
+        await env.create_hub()
+        await env.create_form()
+        await wait_for_node_ready(env, "acme-web")
+        await env.wait_until_idle()
+    passes = "lynqnode_reconcile_duration_seconds_count"
+    assert process.registry.get_sample_value(passes, {"result": "success"}) == 1
