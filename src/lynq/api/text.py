@@ -15,7 +15,9 @@ def one_line(text: str, longest: int) -> str:
     The input is cut first: an error can quote a template of a megabyte, and the condition of
     another controller can hold anything.
     """
-    visible = "".join(char if char.isprintable() else " " for char in text[: 4 * longest])
+    visible = text[: 4 * longest]
+    if not visible.isprintable():
+        visible = "".join(char if char.isprintable() else " " for char in visible)
     line = " ".join(visible.split())
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 

@@ -308,7 +308,9 @@ class CachedClient(Generic[R]):
             self.cache.store_deletion(metadata.key, metadata.uid)
         else:
             self.cache.store_response(response)
-        decoded = self._decode(response)
+        decoded = self.cache.get(metadata.key)
+        if decoded is None or decoded.metadata.resource_version != metadata.resource_version:
+            decoded = self._decode(response)
         return sent if isinstance(decoded, Unreadable) else decoded
 
 

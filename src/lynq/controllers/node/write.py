@@ -205,7 +205,8 @@ class ResourceWrite:
             obj = decoded(obj, kind.into)
         kind.store_response(obj)
         child = kind.child(key_of(ref))
-        digest = self._written_digest(kind.child_of(obj))
+        is_cached = child is not None and child.resource_version == obj.metadata.resource_version
+        digest = self._written_digest(child if child and is_cached else kind.child_of(obj))
         last_write = self.state.record_write(ref, self._content_hash, digest, cause, self.now)
         _log.info("resource written", resource=self.write.id, object=str(ref), cause=cause.value)
         after = self.observed.with_child(child).with_last_write(last_write, was_written=True)
