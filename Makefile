@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check hooks mutants bench bench-parts golden docs docs-sync ui ui-types screenshots recording bare-test reference crds manifests dist wheelhouse image image-test chart lock clean
+.PHONY: help demo test check hooks mutants bench bench-parts faults golden docs docs-sync ui ui-types screenshots recording bare-test reference crds manifests dist wheelhouse image image-test chart lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 11
@@ -44,6 +44,11 @@ bench: $(VENV)/ready  ## measure the operator and its floor in one run; ARGS=sma
 
 bench-parts: $(VENV)/ready  ## run the benchmarks of reads, plans, templates and push channels
 	$(BIN)/pytest tests/bench -o python_files='bench_*.py' -s $(ARGS)
+
+faults: $(VENV)/ready  ## run all fault tests and their long tier, over an hour; prints a summary
+	@scripts/databases
+	@$(BIN)/lynq cluster build
+	$(BIN)/pytest tests/faults -o python_files='test_*.py long_*.py' $(ARGS)
 
 golden: $(VENV)/ready  ## regenerate the template engine's expected results with Go
 	cd tests && ../$(BIN)/python -m template.regenerate

@@ -18,6 +18,27 @@ from lynq.kube.crd_install import install_crd
 from lynq.kube.resource import NAMESPACES
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print how many faults the tests have injected: their property `faults`."""
+    reports = [
+        report for state in ("passed", "failed") for report in _calls(terminalreporter, state)
+    ]
+    faults = [
+        int(str(value))
+        for report in reports
+        for name, value in report.user_properties
+        if name == "faults"
+    ]
+    if faults:
+        failed = len(_calls(terminalreporter, "failed"))
+        text = f"{len(reports)} tests, {sum(faults)} counted faults, {failed} failures"
+        terminalreporter.write_sep("=", f"faults: {text}")
+
+
+def _calls(reporter: pytest.TerminalReporter, state: str) -> list[pytest.TestReport]:
+    return [report for report in reporter.stats.get(state, []) if report.when == "call"]
+
+
 @pytest.fixture
 def env(client: Client, namespace: str, crds: None, tmp_path: Path) -> Environment:  # noqa: ARG001
     rows = tmp_path / "rows"

@@ -34,6 +34,12 @@ class Replica:
         assert self._process
         self._process.send_signal(number)
 
+    @property
+    def pid(self) -> int:
+        """The id of the running process."""
+        assert self._process
+        return self._process.pid
+
     def kill(self) -> None:
         """Kill the process with SIGKILL."""
         self.signal(signal.SIGKILL)
