@@ -101,6 +101,14 @@ async def login_site(kubeconfig: Path, env: Environment) -> AsyncIterator[Site]:
         yield site
 
 
+@pytest.fixture(scope="session")
+async def quiet_site(kubeconfig: Path, env: Environment) -> AsyncIterator[Site]:
+    """A dashboard with the rights of the kubeconfig that allows no actions."""
+    options = {"operator_namespace": env.namespace}
+    async with _serving(kubeconfig, auth=AuthMode.KUBECONFIG, **options) as site:
+        yield site
+
+
 def chromium() -> str:
     """Return the path of the browser."""
     path = os.environ.get("LYNQ_TEST_CHROMIUM") or shutil.which("chromium")
