@@ -35,7 +35,7 @@ export function Resources(props: Props) {
         <span class="muted">
           {props.resources.length === 1 ? "1 resource" : `${props.resources.length} resources`}
           {groups.length < props.resources.length && `, in ${groups.length} groups`}
-          {!hasEdges && ", none depends on another"}
+          {!hasEdges && props.resources.length > 1 && ", none depends on another"}
         </span>
         <span class="view-choice" role="group" aria-label="Show the resources as">
           {(["graph", "list"] as const).map((each) => (
@@ -153,7 +153,7 @@ function ResourceList({ resources, selected, onSelect, label }: Props) {
               </span>
             </span>
             <span class="resource-why">
-              {resource.message || resource.reason}
+              {resource.message || (resource.reason === resource.state ? "" : resource.reason)}
               {resource.dependsOn.length > 0 && <span class="muted"> after {resource.dependsOn.join(", ")}</span>}
             </span>
             <Policies policies={resource.policies} />
