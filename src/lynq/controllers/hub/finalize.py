@@ -36,7 +36,7 @@ from lynq.core.hub.events import cleanup_failed, retain_failed
 from lynq.core.hub.schedule import backoff_delay
 from lynq.core.node.objects import ref_of
 from lynq.kube import Result
-from lynq.kube.errors import NotFound
+from lynq.kube.errors import Conflict, NotFound
 from lynq.kube.requests import FINALIZER_ORPHAN
 
 _log = structlog.get_logger(__name__)
@@ -58,7 +58,7 @@ class HubFinalizer:
     async def finalize(self, hub: LynqHub, state: HubState) -> Result:
         """Run the next step of the finalizer; changes of the hub and its nodes trigger the rest."""
         finalizers = hub.metadata.finalizers
-        if FINALIZER_HUB not in finalizers or FINALIZER_ORPHAN in finalizers:
+        if FINALIZER_HUB not in finalizers or is_deleted_without_nodes(hub):
             return Result()
         if is_protected(hub):
             self._report_blocked(hub, state.finalize)
@@ -95,7 +95,7 @@ class HubFinalizer:
 
     async def _orphan(self, hub: LynqHub, nodes: list[LynqNode]) -> None:
         """Remove the hub from the owners of its nodes; each write triggers the hub."""
-        _log.warning("hub deleted with its CRD, nodes unchanged", hub=str(hub.metadata.key))
+        _log.warning("hub deleted without its nodes", hub=str(hub.metadata.key))
 
         async def orphan(node: LynqNode) -> None:
             owners = [
@@ -122,7 +122,9 @@ class HubFinalizer:
         async def delete(node: LynqNode) -> None:
             if clock() < until:
                 error = await self._applier.delete(hub, _deletion(node), state.write)
-                attempts[node.metadata.uid] = None if error is None else str(error)
+                # A node that has changed is tried again with its current version.
+                if not isinstance(error, Conflict):
+                    attempts[node.metadata.uid] = None if error is None else str(error)
 
         await for_each_parallel(due, delete)
         return all(node.metadata.uid in attempts for node in due)
@@ -175,9 +177,23 @@ class HubFinalizer:
             return
 
 
+def is_deleted_without_nodes(hub: LynqHub) -> bool:
+    """Return whether the hub is being deleted with `--cascade=orphan`.
+
+    The garbage collector removes its finalizer when it has released the nodes that it knows.
+    """
+    return is_deleting(hub) and FINALIZER_ORPHAN in hub.metadata.finalizers
+
+
 def _deletion(node: LynqNode) -> NodeDeletion:
+    """Return the deletion of this version: a newer one may belong to the hub no longer."""
+    metadata = node.metadata
     return NodeDeletion(
-        pair_or_spec(node), node.metadata.name, node.metadata.uid, DeletionCause.HUB_GONE
+        pair_or_spec(node),
+        metadata.name,
+        metadata.uid,
+        DeletionCause.HUB_GONE,
+        metadata.resource_version,
     )
 
 

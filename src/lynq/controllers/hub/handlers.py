@@ -4,6 +4,7 @@ from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.api.node_metadata import hub_by_label, hub_of_form, hubs_by_owner, is_deleting
 from lynq.controllers.context import ControllerContext
+from lynq.controllers.hub.finalize import is_deleted_without_nodes
 from lynq.controllers.hub.state import HubState, HubStates
 from lynq.core.hub.predicates import (
     Trigger,
@@ -40,9 +41,13 @@ class HubEventHandlers:
 
     def _hub_changed(self, key: ObjectKey, old: LynqHub | None, new: LynqHub | None) -> None:
         trigger = hub_changed(old, new)
+        state = self._states.get(key)
+        # Recorded at once: the finalizer may be removed before the hub is reconciled, and before
+        # the cache has nodes without their owner reference.
+        if state and new and is_deleted_without_nodes(new):
+            state.finalize.orphans_nodes = True
         if trigger is Trigger.NOTHING:
             return
-        state = self._states.get(key)
         if state and trigger is Trigger.READ:
             state.read.requested = True
         self._enqueue(key)

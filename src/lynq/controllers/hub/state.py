@@ -70,7 +70,8 @@ class FinalizeState:
     blocked: bool = False
     """Whether it was reported that the hub is protected."""
     orphans_nodes: bool | None = None
-    """Whether the nodes stay, because the hub is deleted with its definition; None: unknown."""
+    """Whether the nodes stay, because the hub is deleted with `--cascade=orphan` or with its
+    definition; None: unknown."""
     unretained: set[ObjectRef] = field(default_factory=set)
     """Objects that were reported because they could not be retained."""
 

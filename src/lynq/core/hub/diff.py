@@ -173,9 +173,9 @@ class NodeDeletion:
     node_uid: str
     """The precondition of the delete: a re-created node of the same name must not match."""
     cause: DeletionCause
-    version: str = ""
-    """The resourceVersion as a further precondition; empty if a changed node is deleted, too. A
-    concurrent change may have paused or protected the node."""
+    version: str
+    """The resourceVersion, a further precondition: a concurrent change may have paused or protected
+    the node, or released it from its hub."""
 
 
 @dataclass(frozen=True, slots=True)

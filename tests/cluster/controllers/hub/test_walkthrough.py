@@ -2,6 +2,7 @@
 
 from cluster.controllers.environment import FORMS, HUBS, NODES, Environment
 from lynq.api.naming import bucket_of
+from lynq.kube import Request, Response, Send
 from waiting import eventually
 
 ROWS = (("acme", 1, "pro"), ("beta", 1, "free"), ("corp", 1, "pro"))
@@ -181,6 +182,31 @@ async def test_orphaning_delete_keeps_nodes(env: Environment) -> None:
         node = (await env.nodes())["acme-web"]
         assert "deletionTimestamp" not in node["metadata"]
         assert not node["metadata"].get("ownerReferences")
+
+
+async def test_node_that_was_released_is_not_deleted_with_the_hub(env: Environment) -> None:
+    """The watch of nodes may be behind the watch of hubs."""
+    env.set_rows(ROWS[0])
+    await env.create_hub()
+    await env.create_form()
+    outside, is_released = env.client, False
+
+    async def release_before_deletion(request: Request, send: Send) -> Response:
+        nonlocal is_released
+        if request.verb == "delete" and request.path.endswith("/acme-web") and not is_released:
+            is_released = True
+            released = {"metadata": {"ownerReferences": None}}
+            await outside.patch(NODES, "acme-web", released, env.namespace)
+        return await send(request)
+
+    env.client = env.client.intercepted(release_before_deletion)
+    async with env.run_controllers():
+        await env.wait_for_nodes("acme-web")
+        await env.wait_until_idle()
+        await outside.delete(HUBS, "hub", env.namespace)
+        await env.wait_for_deletion(HUBS, "hub")
+        assert is_released
+        assert "deletionTimestamp" not in (await env.nodes())["acme-web"]["metadata"]
 
 
 async def test_failed_node_deletion_is_reported_and_retried(env: Environment) -> None:

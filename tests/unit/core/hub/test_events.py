@@ -81,7 +81,7 @@ def test_unknown_old_generation_is_a_question_mark() -> None:
 
 
 def test_deletion_events_name_row_form_and_cause() -> None:
-    deletion = NodeDeletion(NodePair("a", "web"), "a-web", "uid-1", DeletionCause.ROW_GONE)
+    deletion = NodeDeletion(NodePair("a", "web"), "a-web", "uid-1", DeletionCause.ROW_GONE, "1")
     events = [deleting(deletion), deleted(deletion), deletion_failed(deletion, "forbidden")]
     assert [(event.reason.value, event.warns) for event in events] == [
         ("LynqNodeDeleting", False),
