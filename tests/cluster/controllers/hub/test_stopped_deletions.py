@@ -7,7 +7,7 @@ import pytest
 
 from cluster.controllers.environment import FORMS, QUICK, Environment
 from cluster.controllers.hub.test_write_turns import NAMES, ROWS, delay_node_writes
-from lynq.controllers.hub import plan
+from lynq.core.hub import plan_cache
 from lynq.core.hub.plan import HubPlan, plan_hub
 from waiting import eventually, stays
 
@@ -20,7 +20,7 @@ def slow_deletions(env: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
         time.sleep(1)
         return plan_hub(*args, **kwargs)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(plan, "plan_hub", plan_slowly)
+    monkeypatch.setattr(plan_cache, "plan_hub", plan_slowly)
     env.timing = replace(QUICK, hub_write_turn=0.03)
     delay_node_writes(env, "delete", 1.0)
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from cluster.controllers.environment import HUBS, NODES, QUICK, Environment
-from lynq.controllers.hub import apply, plan
+from lynq.controllers.hub import apply
+from lynq.core.hub import plan_cache
 from lynq.core.hub.plan import HubPlan, plan_hub
 from lynq.kube import Request, Response, Send
 from waiting import eventually
@@ -32,7 +33,7 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[HubPlan]:
         recorded.append(plan_hub(*args, **kwargs))  # type: ignore[arg-type]
         return recorded[-1]
 
-    monkeypatch.setattr(plan, "plan_hub", record)
+    monkeypatch.setattr(plan_cache, "plan_hub", record)
     return recorded
 
 
@@ -92,7 +93,7 @@ def slow_plans(monkeypatch: pytest.MonkeyPatch) -> None:
         time.sleep(0.5)
         return plan_hub(*args, **kwargs)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(plan, "plan_hub", plan_slowly)
+    monkeypatch.setattr(plan_cache, "plan_hub", plan_slowly)
 
 
 @pytest.mark.usefixtures("short_turns", "slow_plans")
