@@ -32,8 +32,9 @@ class CountingNotifier(ChangeNotifier):
     """A notifier that counts the reported changes."""
 
     def __init__(self) -> None:
-        super().__init__(QUICK.interval)
+        super().__init__(QUICK)
         self.changes = 0
+        self.uids: list[frozenset[str] | None] = []
         self.is_connected = False
         self.error: SourceError | None = None
 
@@ -41,9 +42,10 @@ class CountingNotifier(ChangeNotifier):
         self.is_connected = True
         super().connected(settled=settled)
 
-    def changed(self, *, settled: bool = True) -> None:
+    def changed(self, uids: frozenset[str] | None = None, *, settled: bool = True) -> None:
         self.changes += 1
-        super().changed(settled=settled)
+        self.uids.append(uids)
+        super().changed(uids, settled=settled)
 
     def lost(self, error: SourceError) -> None:
         self.error = error
@@ -51,12 +53,14 @@ class CountingNotifier(ChangeNotifier):
 
 
 @asynccontextmanager
-async def count_changes(settings: Settings, table: str) -> AsyncIterator[CountingNotifier]:
+async def count_changes(
+    settings: Settings, table: str, uid: str = ""
+) -> AsyncIterator[CountingNotifier]:
     """Run the engine's listener without retries and rate limit; yield once it is connected."""
     notifier = CountingNotifier()
     listen = ENGINES[settings.engine].listen
     async with asyncio.TaskGroup() as group:
-        listener = group.create_task(listen(settings, Table.named(table), QUICK, notifier))
+        listener = group.create_task(listen(settings, Table.named(table), uid, QUICK, notifier))
         try:
             await eventually(lambda: notifier.is_connected or notifier.error)
             yield notifier

@@ -39,3 +39,8 @@ def server_engine(request: pytest.FixtureRequest) -> MariaDB | PostgreSQL:
     if request.param == "mysql":
         return mariadb_at(request.getfixturevalue("mariadb"))
     return postgresql_at(request.getfixturevalue("postgresql"))
+
+
+@pytest.fixture
+def postgresql_engine(postgresql: Server) -> PostgreSQL:
+    return postgresql_at(postgresql)

@@ -31,18 +31,28 @@ source.add_command(check)
     help="View that the hub reads, if the table is one of its base tables.",
 )
 @click.option(
+    "--uid",
+    default="",
+    metavar="COLUMN",
+    help=(
+        "Column of the table with the hub's uid (valueMappings.uid). With it, a notification names "
+        "the changed rows, and the hub reads only these."
+    ),
+)
+@click.option(
     "--engine",
     type=click.Choice(["postgresql"]),
     default="postgresql",
     show_default=True,
     help="Database engine. MySQL and SQLite need no trigger.",
 )
-def sql_trigger(table: str, view: str | None, engine: str) -> None:  # noqa: ARG001 - only one engine so far
+def sql_trigger(table: str, view: str | None, uid: str, engine: str) -> None:  # noqa: ARG001 - only one engine so far
     """Print the SQL of a trigger that notifies Lynq of changes, for hubs with `changes: Push`.
 
     The SQL is only printed. Review it, and run it with psql as the owner of the table.
     """
-    click.echo(trigger_sql(Table.named(table), Table.named(view) if view else None), nl=False)
+    read = Table.named(view) if view else None
+    click.echo(trigger_sql(Table.named(table), read, uid), nl=False)
 
 
 @source.command("sql-grants")

@@ -159,7 +159,7 @@ async def _push(hub: LynqHub, config: SourceConfig) -> CheckResult:
     try:
         async with (
             asyncio.timeout(_PUSH_SECONDS),
-            open_changes(config.settings, config.query.table) as changes,
+            open_changes(config.settings, config.query.table, uid=config.query.uid) as changes,
         ):
             change = await anext(aiter(changes))
             if change.kind is SourceChangeKind.CONNECTED:

@@ -32,7 +32,11 @@ class Timing:
 
     # Hubs.
     min_read_interval: timedelta = timedelta(seconds=1)
-    """Minimum time between the starts of two reads of the same source."""
+    """Minimum time between the starts of two reads of the same source, push apart."""
+    min_push_interval: timedelta = timedelta(milliseconds=20)
+    """Minimum time between the start of a read and that of a pushed one, however short it was."""
+    max_push_interval: timedelta = timedelta(seconds=2)
+    """Time between the start of a read and that of a pushed one that suffices, however long."""
     deletion_max_row_age: timedelta = timedelta(minutes=1)
     """Age up to which rows may cause deletions, where the sync interval is shorter."""
     hub_write_turn: float = 1.0

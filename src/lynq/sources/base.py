@@ -23,6 +23,14 @@ class Source(Protocol):
         `tracked` are the uids whose rows are also reported if they are inactive.
         """
 
+    def read_selected(self, query: Query, uids: frozenset[str]) -> Reading:
+        """Return the active rows with these uids, of one snapshot.
+
+        Rows with other uids may be among them: a collation may equate `a` and `A`. All rows with
+        these uids are. Their inactive rows are reported. Raises NotSelectable, with the iteration,
+        if the engine or the type of the uid column does not allow it.
+        """
+
     def read_after(
         self, statement: str, query: Query, *, tracked: frozenset[str] = frozenset()
     ) -> Reading:
@@ -61,6 +69,7 @@ class Engine(Generic[B, S]):
     """Returns a source, which connects when it is first read."""
     inspect: Callable[[S, Table], Coroutine[Any, Any, SourceFacts]]
     """Connects and returns facts of the database; raises SourceError."""
-    listen: Callable[[S, Table, PushTiming, ChangeNotifier], Coroutine[Any, Any, None]]
-    """Reports changes of a table to the notifier. It never returns: it raises a SourceError when
+    listen: Callable[[S, Table, str, PushTiming, ChangeNotifier], Coroutine[Any, Any, None]]
+    """Reports changes of a table to the notifier, with the values of the named column if it can.
+    The name is empty if they are not needed. It never returns: it raises a SourceError when
     the connection is lost, and cleans up when it is cancelled."""

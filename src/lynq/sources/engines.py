@@ -28,12 +28,13 @@ async def inspect_source(settings: Settings, table: str) -> SourceFacts:
 
 
 def open_changes(
-    settings: Settings, table: str, timing: PushTiming | None = None
+    settings: Settings, table: str, timing: PushTiming | None = None, *, uid: str = ""
 ) -> AbstractAsyncContextManager[ChangeStream]:
     """Listen for changes of a table while the `async with` block runs.
 
+    With the name of the uid column, changes say which rows have changed, where the engine can tell.
     Failures are reported in the stream. Only an invalid table name raises here.
     """
     timing = timing or PushTiming()
     engine = ENGINES[settings.engine]
-    return listening(partial(engine.listen, settings, Table.named(table), timing), timing)
+    return listening(partial(engine.listen, settings, Table.named(table), uid, timing), timing)

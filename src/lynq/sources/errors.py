@@ -157,6 +157,10 @@ class TooLarge(SourceError):
     """The rows of a read have more bytes than the operator holds in memory for one hub."""
 
 
+class NotSelectable(SourceError):
+    """Rows of this source cannot be selected by their uid: all rows have to be read."""
+
+
 class NotComplete(SourceError):
     """The summary of a read was requested before its end."""
 

@@ -47,8 +47,10 @@ class PooledConnection(Protocol):
 class ServerConnection(PooledConnection, Protocol):
     """A connection of a database server's engine."""
 
-    def cursor(self, query: Query, deadline: Deadline) -> Cursor:
-        """Return a cursor for the query; nothing is sent yet."""
+    def cursor(
+        self, query: Query, deadline: Deadline, uids: frozenset[str] | None = None
+    ) -> Cursor:
+        """Return a cursor for the query, or for its rows with some uids; nothing is sent yet."""
 
     async def begin_with(self, statement: str, deadline: Deadline) -> None:
         """Begin a transaction that writes, and run one statement in it."""
@@ -182,6 +184,10 @@ class ServerSource:
         """Return the active rows of one snapshot. The read starts with the iteration."""
         return Reading(self._settings, query, self._run, tracked)
 
+    def read_selected(self, query: Query, uids: frozenset[str]) -> Reading:
+        """Return the active rows with these uids, of one snapshot; see `Source`."""
+        return Reading(self._settings, query, partial(self._run, uids=uids), uids)
+
     def read_after(
         self, statement: str, query: Query, *, tracked: frozenset[str] = frozenset()
     ) -> Reading:
@@ -194,11 +200,11 @@ class ServerSource:
         self._pool.close()
 
     @asynccontextmanager
-    async def _run(self, query: Query) -> AsyncIterator[Cursor]:
+    async def _run(self, query: Query, uids: frozenset[str] | None = None) -> AsyncIterator[Cursor]:
         async with self._pool.acquire() as connection:
             settings = self._settings
             deadline = Deadline(settings.query_timeout, settings.endpoint, query.table)
-            cursor = connection.cursor(query, deadline)
+            cursor = connection.cursor(query, deadline, uids)
             await cursor.execute()
             yield cursor
             await cursor.commit()

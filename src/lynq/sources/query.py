@@ -93,12 +93,18 @@ class Query:
         return tuple(sorted(self.extras))
 
     def sql(
-        self, dialect: Dialect, *, as_text: Container[int] = (), bounded: Container[int] = ()
+        self,
+        dialect: Dialect,
+        *,
+        as_text: Container[int] = (),
+        bounded: Container[int] = (),
+        condition: str = "",
     ) -> str:
         """Return the SELECT statement; columns at the positions `as_text` are cast to text.
 
-        There is no WHERE and no ORDER BY: Lynq decides which rows are active, and sorting would
-        load the server.
+        There is no ORDER BY, and no WHERE unless rows are selected by their uid: Lynq decides which
+        rows are active, and sorting would load the server. `condition` follows the uid column; it
+        holds parameters, and no values of rows.
 
         Columns at the positions `bounded` may hold texts of any size. If they have more than
         VALUES_LIMIT bytes together, the row cannot be used, and the server keeps them: only the
@@ -112,7 +118,11 @@ class Query:
         ]
         table = Table.named(self.table).quoted(dialect)
         expressions = _bounded(columns, bounded, dialect)
-        return f"SELECT {', '.join(expressions)} FROM {table}"  # noqa: S608 - every part is checked and quoted
+        statement = f"SELECT {', '.join(expressions)} FROM {table}"  # noqa: S608 - every part is checked and quoted
+        if not condition:
+            return statement
+        uid = dialect.name(self.uid, field="valueMappings.uid")
+        return f"{statement} WHERE {uid} {condition}"
 
     def _fields(self) -> Iterator[tuple[str, str]]:
         """Yield each column after the field of the hub's spec that names it."""

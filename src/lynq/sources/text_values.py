@@ -26,6 +26,8 @@ _SPECIAL = (".", "-00", "0000-", "i", "B")
 
 _TIMESTAMP_SHAPE = "0000-00-00 00:00:00\n"
 _DIGITS = str.maketrans("123456789", "000000000")
+# No integer column has more digits.
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,19}", re.ASCII)
 _ISO = re.compile(
     r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)?)?", re.ASCII
 )
@@ -134,6 +136,11 @@ def bytes_text(value: bytes) -> str:
 def bit_text(value: bytes) -> str:
     """Convert MySQL's BIT(n) to a decimal number: BIT(1) becomes 0 or 1."""
     return str(int.from_bytes(value, "big"))
+
+
+def is_integer_text(text: str) -> bool:
+    """Return whether a text is that of an integer column: no other text of the number is."""
+    return bool(_INTEGER.fullmatch(text))
 
 
 def float_text(value: float) -> str:

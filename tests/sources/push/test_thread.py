@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 
 import pytest
 
@@ -62,7 +63,7 @@ async def test_second_cancellation_still_waits_for_the_thread() -> None:
 
 async def test_schedules_while_the_loop_is_busy_run_the_callback_once() -> None:
     calls: list[int] = []
-    callback = CoalescedCallback(lambda: calls.append(1))
+    callback = CoalescedCallback(lambda _: calls.append(1))
 
     def schedule() -> None:
         for _ in range(10_000):
@@ -85,6 +86,24 @@ async def test_last_schedule_is_never_lost() -> None:
             count += 1
             callback.schedule()
 
-    callback = CoalescedCallback(lambda: seen.append(count))
+    callback = CoalescedCallback(lambda _: seen.append(count))
     await run_in_thread(work, stop=lambda: None, name=NAME)
     await eventually(lambda: seen and seen[-1] == 20_000)
+
+
+async def test_uids_of_all_schedules_reach_the_callback() -> None:
+    seen: set[str] = set()
+
+    def work() -> None:
+        for number in range(2000):
+            callback.schedule(frozenset({str(number)}))
+            if not number % 100:
+                time.sleep(0.001)
+
+    def record(uids: frozenset[str] | None) -> None:
+        assert uids is not None
+        seen.update(uids)
+
+    callback = CoalescedCallback(record)
+    await run_in_thread(work, stop=lambda: None, name=NAME)
+    await eventually(lambda: len(seen) == 2000)

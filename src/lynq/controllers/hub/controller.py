@@ -142,10 +142,9 @@ class HubController:
     async def _sync(self, hub: LynqHub, state: HubState) -> None:
         """Start a read if one is due, plan if something has changed, send writes for one turn."""
         now = self._context.clock()
-        min_interval = self._context.timing.min_read_interval
         if must_abandon(hub, state.read):
             self._reader.abandon(state.read)
-        if must_read(hub, state.read, now, min_interval=min_interval):
+        if must_read(hub, state.read, state.plan, now):
             self._reader.start(hub, state)
         self._push.ensure(hub, state)
         rows = state.read.rows
@@ -162,7 +161,7 @@ class HubController:
         """Plan, and announce the result before the writes: they may take many turns."""
         planned = await self._planner.plan(hub, rows, state)
         self._announce(hub, state.announced, planned)
-        return PlanExecution.of(hub, planned.plan, rows.at)
+        return PlanExecution.of(hub, planned.plan, rows.at, rows.changed_at)
 
     async def _apply(self, hub: LynqHub, state: HubState, execution: PlanExecution) -> None:
         """Send the rest of a plan for one turn, but only confirmed deletions."""
@@ -193,7 +192,7 @@ class HubController:
             held=len(plan.held),
             rejected=len(plan.screened.rejections),
             failed=execution.result.failed,
-            seconds=round((self._context.clock() - execution.rows_at).total_seconds(), 3),
+            seconds=round((self._context.clock() - execution.changed_at).total_seconds(), 3),
         )
 
     def _schedule_retry(self, hub: LynqHub, state: HubState, execution: PlanExecution) -> None:
@@ -243,9 +242,7 @@ class HubController:
             return Result()
         status_delay = await self._status_writer.write(hub, state)
         timing, now = self._context.timing, self._context.clock()
-        run_at = next_run_at(
-            hub, state.read, state.plan, state.write, now, min_interval=timing.min_read_interval
-        )
+        run_at = next_run_at(hub, state.read, state.plan, state.write, now)
         delays = [] if status_delay is None else [status_delay]
         delays += [] if run_at is None else [(run_at - now).total_seconds()]
         return Result(max(min(delays), timing.min_requeue)) if delays else Result()

@@ -57,11 +57,11 @@ class PushSubscriptions:
         source.channel = source.push = None
 
     def _subscribe(self, key: ObjectKey, state: HubState, config: SourceConfig) -> PushChannel:
-        settings, table = config.settings, config.query.table
+        settings, query = config.settings, config.query
 
         async def listen() -> None:
             try:
-                async with open_changes(settings, table) as changes:
+                async with open_changes(settings, query.table, uid=query.uid) as changes:
                     async for change in changes:
                         self._handle(key, state, change)
             except Exception as error:  # noqa: BLE001 - one channel must not end all others
@@ -73,7 +73,8 @@ class PushSubscriptions:
                 )
                 self._queue.add(key, group=str(key))
 
-        return PushChannel(settings, table, self._jobs.start(listen, name=f"changes of {key}"))
+        job = self._jobs.start(listen, name=f"changes of {key}")
+        return PushChannel(settings, query.table, query.uid, job)
 
     def _handle(self, key: ObjectKey, state: HubState, change: SourceChange) -> None:
         read = state.read
@@ -83,9 +84,8 @@ class PushSubscriptions:
                     connected=True, message="changes of the table are pushed"
                 )
             case SourceChangeKind.ARRIVED:
-                read.requested = True
-                changed_at = self._clock() - timedelta(seconds=change.waited)
-                read.changed_at = min(read.changed_at or changed_at, changed_at)
+                uids = change.uids if state.source.selects_rows else None
+                read.record_change(uids, self._clock() - timedelta(seconds=change.waited))
             case SourceChangeKind.LOST:
                 message = f"{change.message}; until then the table is polled"
                 state.source.push = PushState(connected=False, message=message)
@@ -101,4 +101,9 @@ def _uses_push(hub: LynqHub) -> bool:
 def _is_subscribed_to(channel: PushChannel | None, config: SourceConfig | None) -> bool:
     if channel is None or config is None:
         return channel is None and config is None
-    return (channel.settings, channel.table) == (config.settings, config.query.table)
+    query = config.query
+    return (channel.settings, channel.table, channel.uid) == (
+        config.settings,
+        query.table,
+        query.uid,
+    )

@@ -7,7 +7,7 @@ the source: connections outlive the password that they were opened with.
 import random
 import time
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import structlog
 
@@ -22,13 +22,24 @@ from lynq.controllers.hub.source_objects import Data, SourceObject, WatchedObjec
 from lynq.controllers.hub.state import HubState, OpenSource, SourceState
 from lynq.core.guard.absence import ReadTime
 from lynq.core.hub.events import query_failed
-from lynq.core.hub.schedule import backoff_delay, sync_interval
+from lynq.core.hub.schedule import (
+    backoff_delay,
+    push_interval,
+    sync_interval,
+    uids_to_select,
+)
+from lynq.core.hub.selected_rows import (
+    IndexedRows,
+    SelectedRows,
+    after_selected_read,
+    differing_rows,
+)
 from lynq.core.hub.state import PlanState, ReadRows, ReadState, UserRequests
 from lynq.core.hub.status import ReadFailure
 from lynq.kube import WorkQueue
 from lynq.kube.errors import error_location
 from lynq.sources import SourceError, open_source
-from lynq.sources.errors import LoginFailed
+from lynq.sources.errors import LoginFailed, NotComplete, NotSelectable
 
 _log = structlog.get_logger(__name__)
 
@@ -56,16 +67,30 @@ class RowReader:
         self._objects = WatchedObjects(context.client, jobs)
 
     def start(self, hub: LynqHub, state: HubState) -> None:
-        """Read all rows in the background; the end of the read requeues the hub."""
+        """Read in the background; the end of the read requeues the hub.
+
+        All rows are read, unless it is known which ones have changed.
+        """
         read = state.read
+        now = self._context.clock()
+        uids = uids_to_select(hub, read, now)
         requests = read.requests = UserRequests.of(hub)
-        read.started_at = now = self._context.clock()
+        read.started_at = now
+        read.min_interval = self._context.timing.min_read_interval
+        changed_at, read.changed_at = read.changed_at or now, None
+        # Reset before the read: it may miss changes from now on.
+        read.changed_uids = frozenset()
+        if uids is not None and read.rows:
+            last = read.rows
+            read.job = self._jobs.start(
+                lambda: self._read_selected(hub, state, requests, changed_at, last=last, uids=uids),
+                name=f"changed rows of {hub.metadata.key}",
+            )
+            return
+        read.requested = False
         # A confirming read on the same connection would ask the same replica, which may lag.
         reconnect = read.confirm_at is not None and read.confirm_at <= now
         read.confirm_at = None
-        changed_at, read.changed_at = read.changed_at or now, None
-        # Reset before the read: it may miss changes from now on.
-        read.requested = False
         read.job = self._jobs.start(
             lambda: self._read(hub, state, requests, changed_at, reconnect=reconnect),
             name=f"rows of {hub.metadata.key}",
@@ -107,6 +132,63 @@ class RowReader:
                 state.read.job = None
         self._queue.add(key, group=str(key))
 
+    async def _read_selected(
+        self,
+        hub: LynqHub,
+        state: HubState,
+        requests: UserRequests,
+        changed_at: datetime,
+        *,
+        last: ReadRows,
+        uids: frozenset[str],
+    ) -> None:
+        """Read the rows with some uids; if the result is in doubt, request a read of all rows."""
+        key, read = hub.metadata.key, state.read
+        began = time.monotonic()
+        try:
+            differing = differing_rows(last, uids, await self._select(state.source, uids))
+        except SourceError as error:
+            differing = None
+            if isinstance(error, NotSelectable):
+                state.source.selects_rows = False
+        except Exception as error:  # noqa: BLE001 - a bug here must not end the reads of all hubs
+            differing = None
+            _log.error("read failed unexpectedly", hub=str(key), traceback=error_location(error))
+        finally:
+            # An abandoned read may end after the next one has started.
+            if read.requests is requests:
+                read.job = None
+        if differing is None:
+            read.push_interval = timedelta()
+            read.record_change(None, changed_at)
+        else:
+            self._set_push_interval(read, time.monotonic() - began)
+            # A read of all rows may have followed an abandoned one.
+            if differing and read.rows is last:
+                read.rows = after_selected_read(
+                    last, differing, planned=state.plan.rows, changed_at=changed_at
+                )
+                state.plan.requested = True
+        self._queue.add(key, group=str(key))
+
+    async def _select(self, source: SourceState, uids: frozenset[str]) -> SelectedRows:
+        """Return rows by their uid, over the source as the last complete read has opened it."""
+        opened, config = source.open, source.config
+        if opened is None or config is None or opened.settings != config.settings:
+            raise NotComplete("the source is not open")
+        async with opened.source.read_selected(config.query, uids) as reading:
+            rows = [row async for page in reading for row in page]
+        summary = reading.summary
+        return SelectedRows(rows, summary.inactive, summary.identity.digest)
+
+    def _set_push_interval(self, read: ReadState, seconds: float) -> None:
+        timing = self._context.timing
+        read.push_interval = push_interval(
+            timedelta(seconds=seconds),
+            shortest=timing.min_push_interval,
+            longest=timing.max_push_interval,
+        )
+
     async def _rows(self, hub: LynqHub, state: HubState, requests: UserRequests) -> ReadRows:
         config = await self._config(hub, state)
         source = state.source
@@ -114,12 +196,13 @@ class RowReader:
         if opened is None or opened.settings != config.settings:
             await close_source(source)
             opened = source.open = OpenSource(config.settings, open_source(config.settings))
+            source.selects_rows = True
         began = time.monotonic()
         async with opened.source.read(config.query, tracked=self._uids(hub, state.plan)) as reading:
             rows = [row async for page in reading for row in page]
         summary = reading.summary
         return ReadRows(
-            rows,
+            IndexedRows(rows),
             summary.identity.digest,
             self._context.clock(),
             requests,
@@ -165,6 +248,7 @@ class RowReader:
         read.failure = None
         read.failures = 0
         read.retry_at = read.confirm_at = None
+        self._set_push_interval(read, rows.time.ended - rows.time.began)
         state.plan.requested = True
         self._context.operator_metrics.record_source_up(hub.metadata.key, up=True)
 
@@ -175,6 +259,7 @@ class RowReader:
             self._emitter.emit(hub, query_failed(cause))
         read.failure = ReadFailure(cause, hub.metadata.generation)
         read.failures += 1
+        read.push_interval = self._context.timing.min_read_interval
         delay = backoff_delay(
             read.failures,
             sync_interval(hub),

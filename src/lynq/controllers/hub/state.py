@@ -34,6 +34,8 @@ class PushChannel:
 
     settings: Settings
     table: str
+    uid: str
+    """The column with the uids of changed rows."""
     job: BackgroundJob
 
 
@@ -44,6 +46,8 @@ class SourceState:
     config: SourceConfig | None = None
     """The config of the last read; None before the first read, and if it could not be resolved."""
     open: OpenSource | None = None
+    selects_rows: bool = True
+    """Whether rows of the open source can be selected by their uid, as far as is known."""
     channel: PushChannel | None = None
     push: PushState | None = None
 

@@ -13,6 +13,10 @@ read are counted. A node is doubtful if a read without its row has more of them 
 last had it. Which of several doubtful nodes belongs to an unidentifiable row is unknown, so all of
 them wait until the uids are corrected or a person approves.
 
+Between two complete reads, rows that a push notification names are merged into the first one
+(`lynq.core.hub.selected_rows`). They can show that a row is back. They confirm no absence, and they
+are not the read that last had a row: the number of unidentifiable rows at their time is unknown.
+
 All of this is kept in memory. After a restart, every confirmation begins again, and a node that no
 read of this process had a row for counts as last read without unidentifiable rows: it waits.
 
@@ -42,6 +46,8 @@ class Absences:
 
     source: str = ""
     """The identity of the source that was read; the absences of another source do not count."""
+    read: ReadTime = ReadTime()
+    """The last complete read."""
     rows_missing_since: Mapping[str, float] = field(default_factory=dict)
     """By node name: the end of the first read without the node's row."""
     forms_missing_since: Mapping[str, float] = field(default_factory=dict)
@@ -64,18 +70,23 @@ class Absences:
     ) -> "Absences":
         """Return the absences after a read in which the rows of these nodes are present or missing.
 
-        Another plan with the same read changes nothing.
+        Another plan with the same complete read, into which rows may have been merged since, finds
+        at most that rows are back.
         """
         is_same = source == self.source
+        is_same_read = is_same and read == self.read
         since = self.rows_missing_since if is_same else {}
         last = self.unidentifiable if is_same else {}
         missing = tuple(missing)
         counts = {name: last[name] for name in missing if name in last}
-        if unidentifiable:
+        if is_same_read:
+            counts = dict(last)
+        elif unidentifiable:
             counts |= dict.fromkeys(present, unidentifiable)
         return replace(
             self,
             source=source,
+            read=read,
             rows_missing_since={name: since.get(name, read.ended) for name in missing},
             unidentifiable=counts,
             superseded=frozenset(superseded),

@@ -6,7 +6,12 @@ The rules:
   `force-sync`, an approval); when they may have changed (a push notification, a change of the hub
   or one of its forms); and after a failed read when its back-off has passed.
 - Rows are read again when the absence of a row has to be confirmed.
+- A push notification that names the changed rows triggers a read of these rows only
+  (`lynq.core.hub.selected_rows`), unless a read of all rows is due.
 - Two reads start at least `min_interval` apart, whatever their reason: many changes cause one read.
+  The pause before a pushed read follows the duration of the last read instead: reads take a small
+  part of the time.
+- A pushed read also waits while planning pauses: planning ten thousand nodes is slow.
 - Everything else plans with the rows of the last read. They must not be older than one interval,
   and not older than a request: an approval must not delete a tenant that has come back since.
 - Rows that were not planned with yet are used at any age. Otherwise hubs that wait for their turn
@@ -33,6 +38,8 @@ _MIN_DURATION: Final = timedelta(seconds=1)
 _FIRST_RETRY: Final = timedelta(seconds=1)
 _MAX_DOUBLINGS: Final = 30
 """Reaches every interval; more would overflow a timedelta."""
+_READ_SHARE: Final = 10
+"""A read takes at most one part in this many of the time."""
 _WRITE_RETRY_SPEEDUP: Final = 16
 """A failed write is retried this many times sooner than a failed read."""
 
@@ -87,11 +94,26 @@ def must_abandon(hub: LynqHub, read: ReadState) -> bool:
     )
 
 
-def must_read(hub: LynqHub, read: ReadState, now: datetime, *, min_interval: timedelta) -> bool:
+def push_interval(duration: timedelta, *, shortest: timedelta, longest: timedelta) -> timedelta:
+    """Return the least time between the starts of a read of this duration and a pushed one."""
+    return min(max(_READ_SHARE * duration, shortest), longest)
+
+
+def must_read(hub: LynqHub, read: ReadState, plan: PlanState, now: datetime) -> bool:
     """Return whether a read has to start now."""
     if read.job or hub.spec.paused:
         return False
-    return _read_due(hub, read, now, min_interval) <= now
+    return _read_due(hub, read, plan, now) <= now
+
+
+def uids_to_select(hub: LynqHub, read: ReadState, now: datetime) -> frozenset[str] | None:
+    """Return the uids whose rows suffice for the read that starts now; None if all rows are due."""
+    rows = read.rows
+    if rows is None or read.failure or read.requested:
+        return None
+    if UserRequests.of(hub).exceed(rows.requests) or _read_due_by_time(hub, read, now) <= now:
+        return None
+    return read.changed_uids or None
 
 
 def must_plan(
@@ -113,8 +135,6 @@ def next_run_at(
     plan: PlanState,
     write: WriteState,
     now: datetime,
-    *,
-    min_interval: timedelta,
 ) -> datetime | None:
     """Return when the hub has to be reconciled if no event triggers it before."""
     if hub.spec.paused:
@@ -122,23 +142,24 @@ def next_run_at(
     if write.execution:
         return now
     # A read in progress requeues the hub when it ends.
-    read_due = None if read.job else _read_due(hub, read, now, min_interval)
+    read_due = None if read.job else _read_due(hub, read, plan, now)
     moments = (read_due, _plan_due(hub, read, plan, write, now))
     return min((moment for moment in moments if moment), default=None)
 
 
-def _read_due(hub: LynqHub, read: ReadState, now: datetime, min_interval: timedelta) -> datetime:
-    due = now if _is_read_requested(hub, read) else _read_due_by_time(hub, read, now)
+def _read_due(hub: LynqHub, read: ReadState, plan: PlanState, now: datetime) -> datetime:
+    is_pushed = read.changed_at is not None
+    due = _read_due_by_time(hub, read, now)
+    if read.requests is None or UserRequests.of(hub).exceed(read.requests):
+        due = now
+    elif read.requested or read.changed_uids:
+        not_before = plan.not_before if is_pushed else None
+        due = min(due, max(now, not_before or now))
     started_at = read.started_at
     # A clock that is set back must not delay the next read by the difference.
     if started_at is None or started_at > now:
         return due
-    return max(due, started_at + min_interval)
-
-
-def _is_read_requested(hub: LynqHub, read: ReadState) -> bool:
-    requests = read.requests
-    return requests is None or UserRequests.of(hub).exceed(requests) or read.requested
+    return max(due, started_at + (read.push_interval if is_pushed else read.min_interval))
 
 
 def _read_due_by_time(hub: LynqHub, read: ReadState, now: datetime) -> datetime:

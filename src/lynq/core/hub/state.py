@@ -12,7 +12,7 @@ turn would cost more than the writes.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, Protocol, TypeAlias
 
 from lynq.api import LynqHub
@@ -36,6 +36,8 @@ from lynq.core.hub.write_window import MAX_WINDOW
 
 _MAX_CHANGED_NODES: Final = 20_000
 """Number of changed nodes above which all rows are planned: a paused hub would record forever."""
+_MAX_CHANGED_UIDS: Final = 1000
+"""Changed rows above which all rows are read."""
 
 Write: TypeAlias = NodeDeletion | NodeCreation | NodeUpdate
 
@@ -104,8 +106,14 @@ class ReadState:
     """The requests at the start of the last read; None before the first one."""
     started_at: datetime | None = None
     """The start of the last read."""
+    min_interval: timedelta = timedelta()
+    """The least time between the start of the last read and that of the next one."""
+    push_interval: timedelta = timedelta()
+    """The same for a next read that a push notification triggers."""
     requested: bool = False
     """Whether the source, the hub or a form may have changed since the start of the last read."""
+    changed_uids: frozenset[str] = frozenset()
+    """The uids whose rows have changed since then, as far as `requested` does not say more."""
     changed_at: datetime | None = None
     """The first push notification since the start of the last read."""
     rows: ReadRows | None = None
@@ -117,6 +125,15 @@ class ReadState:
     retry_at: datetime | None = None
     confirm_at: datetime | None = None
     """When to read again because rows are missing; set by the plan of the last read."""
+
+    def record_change(self, uids: frozenset[str] | None, at: datetime) -> None:
+        """Record a push notification about these uids; None: any row may have changed."""
+        if uids is None:
+            self.requested = True
+        else:
+            self.changed_uids |= uids
+            self.requested = self.requested or len(self.changed_uids) > _MAX_CHANGED_UIDS
+        self.changed_at = min(self.changed_at or at, at)
 
 
 @dataclass(slots=True)
@@ -208,12 +225,17 @@ class PlanExecution:
     """When the rows were read."""
     remaining: list[Write]
     """The writes that are not sent yet, in their order."""
+    changed_at: datetime
+    """The first push notification that the plan answers, else the start of its read."""
     result: ExecutionResult = field(default_factory=ExecutionResult)
 
     @classmethod
-    def of(cls, hub: LynqHub, plan: HubPlan, rows_at: datetime) -> "PlanExecution":
+    def of(
+        cls, hub: LynqHub, plan: HubPlan, rows_at: datetime, changed_at: datetime | None = None
+    ) -> "PlanExecution":
         """Return the execution of a plan that has not started."""
-        return cls(hub, plan, rows_at, [*plan.deletes, *plan.creates, *plan.updates])
+        writes: list[Write] = [*plan.deletes, *plan.creates, *plan.updates]
+        return cls(hub, plan, rows_at, writes, changed_at or rows_at)
 
     @property
     def remaining_deletions(self) -> tuple[NodeDeletion, ...]:

@@ -1,9 +1,9 @@
 """Follows a MySQL or MariaDB server's binlog in a thread, and reports changes of a table.
 
-The binlog contains every change of the whole server. Only events that name a table are evaluated:
-rows are skipped without decoding, so no column type and no missing row metadata can be a problem,
-and the hub's rows come from its own read. An event that the library cannot parse is reported as a
-change too: an unnecessary read is cheap, while a missed change waits for the next poll.
+The binlog contains every change of the whole server. Only events of the watched table are
+evaluated. Of their rows only the uid is decoded (`lynq.sources.mysql.row_images`): the hub's rows
+come from its own read. A change whose rows are unknown, as of an event that the library cannot
+parse, is reported too: an unnecessary read is cheap, while a missed change waits for the next poll.
 
 Following starts at the current end of the binlog and never resumes: after a reconnect, the hub
 reads the table. So no position is stored, and none can be purged while the channel is down.
@@ -18,13 +18,19 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pymysql
 from pymysql.cursors import Cursor, DictCursor
 from pymysqlreplication import BinLogStreamReader
-from pymysqlreplication.event import NotImplementedEvent, QueryEvent, RotateEvent
-from pymysqlreplication.row_event import TableMapEvent
+from pymysqlreplication.event import NotImplementedEvent, QueryEvent, RotateEvent, XidEvent
+from pymysqlreplication.row_event import (
+    DeleteRowsEvent,
+    TableMapEvent,
+    UpdateRowsEvent,
+    WriteRowsEvent,
+)
 
 from lynq.api import TlsMode
 from lynq.sources.errors import Interrupted, SourceError
@@ -35,6 +41,7 @@ from lynq.sources.mysql.preflight import (
     binlog_error,
     preflight,
 )
+from lynq.sources.mysql.row_images import UidColumn, changed_uids, find_uid_column
 from lynq.sources.mysql.settings import MySQLSettings, login_arguments
 from lynq.sources.network import tls_context
 from lynq.sources.push.thread import CancellableSocket
@@ -45,6 +52,7 @@ from lynq.sources.settings import TLS
 # channel that is disconnected then draws another one.
 _SERVER_IDS = range(2**31, 2**32)
 _HEARTBEATS_PER_SILENCE = 3
+_ROWS = (WriteRowsEvent, UpdateRowsEvent, DeleteRowsEvent)
 # Events that do not show their tables: MySQL's compressed transactions and MariaDB's compressed
 # statements.
 _OPAQUE = frozenset((40, 165))
@@ -66,31 +74,36 @@ class BinlogFollower:
     table: Table
     silence: float
     connected: Callable[[], object]
-    changed: Callable[[], object]
+    changed: Callable[[frozenset[str] | None], object]
+    uid: str = ""
+    """The uid column; empty if the uids of changed rows are not needed."""
 
     def follow(self, control: CancellableSocket, stream: CancellableSocket) -> None:
         """Log in on both sockets and report changes; raise when the connection is lost."""
         try:
             with self._logged_in(control) as connection:
-                start, watched = preflight(
-                    _execute_on(connection), self.table, self.settings.endpoint
-                )
+                execute = _execute_on(connection)
+                start, watched = preflight(execute, self.table, self.settings.endpoint)
                 reader = self._reader(connection, stream, start, watched)
+                changes = RowChanges(watched, partial(find_uid_column, execute, watched, self.uid))
                 try:
-                    self._report(reader, watched)
+                    self._report(reader, changes)
                 finally:
                     with suppress(pymysql.Error):
                         reader.close()
         except (pymysql.Error, OSError) as error:
             raise binlog_error(error, self.settings) from None
 
-    def _report(self, reader: BinlogReader, watched: WatchedTable) -> None:
+    def _report(self, reader: BinlogReader, changes: "RowChanges") -> None:
         # The first event confirms that the server sends from the requested position.
         reader.fetchone()
         self.connected()
         while event := self._next_event(reader):
-            if is_relevant(event, watched):
-                self.changed()
+            for uids in changes.of(event):
+                self.changed(uids)
+            if isinstance(event, XidEvent | QueryEvent):
+                # It would grow with every ALTER TABLE.
+                reader.table_map.clear()
         raise Interrupted("the server ended the stream of changes", endpoint=self.settings.endpoint)
 
     def _next_event(self, reader: BinlogReader) -> object:
@@ -100,12 +113,9 @@ class BinlogFollower:
             except (pymysql.Error, OSError, SourceError):
                 raise
             except Exception:  # noqa: BLE001 - an event that cannot be parsed may be a change
-                self.changed()
+                self.changed(None)
             else:
                 return event
-            finally:
-                # Only needed to decode rows; it would grow with every ALTER TABLE.
-                reader.table_map.clear()
 
     def _reader(
         self,
@@ -135,7 +145,14 @@ class BinlogFollower:
             resume_stream=True,
             log_file=start.file,
             log_pos=start.position,
-            only_events=[RotateEvent, TableMapEvent, QueryEvent, NotImplementedEvent],
+            only_events=[
+                RotateEvent,
+                TableMapEvent,
+                *_ROWS,
+                XidEvent,
+                QueryEvent,
+                NotImplementedEvent,
+            ],
             filter_non_implemented_events=False,
             # With lower_case_table_names=2, names in the binlog are in lower case.
             only_schemas=_both_cases(watched.schema),
@@ -178,10 +195,35 @@ def _tls_arguments(tls: TLS) -> dict[str, object]:
     return {"ssl": tls_context(tls), "ssl_disabled": tls.mode is TlsMode.DISABLE}
 
 
+class RowChanges:
+    """Which rows of the watched table the events of the binlog have changed."""
+
+    def __init__(self, watched: WatchedTable, find_uid: Callable[[], UidColumn | None]) -> None:
+        self._watched = watched
+        self._find_uid = find_uid
+        self._uid = find_uid()
+        self._is_announced = False
+        """Whether the table was announced, and none of its rows has followed."""
+
+    def of(self, event: object) -> Iterator[frozenset[str] | None]:
+        """Yield the uids of the rows that an event has changed; None if they are unknown."""
+        if isinstance(event, TableMapEvent):
+            self._is_announced = True
+            return
+        was_announced, self._is_announced = self._is_announced, False
+        if isinstance(event, _ROWS):
+            yield changed_uids(event, self._uid) if self._uid else None
+        elif is_relevant(event, self._watched):
+            # A DDL statement may move the column.
+            self._uid = self._find_uid()
+            yield None
+        elif was_announced:
+            # The rows are in an event that the library does not know, as a compressed one.
+            yield None
+
+
 def is_relevant(event: object, watched: WatchedTable) -> bool:
-    """Return whether an event may be a change of the watched table; True in doubt."""
-    if isinstance(event, TableMapEvent):
-        return True
+    """Return whether an event without rows may be a change of the table; True in doubt."""
     if isinstance(event, QueryEvent):
         return _mentions(event.query.casefold(), event.schema.decode(errors="replace"), watched)
     return isinstance(event, NotImplementedEvent) and event.event_type in _OPAQUE

@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 
 
 async def listen(
-    settings: MySQLSettings, table: Table, timing: PushTiming, notifier: ChangeNotifier
+    settings: MySQLSettings,
+    table: Table,
+    uid: str,
+    timing: PushTiming,
+    notifier: ChangeNotifier,
 ) -> None:
     """Report changes of the table until the channel is lost or closed."""
     follower_class = _import_follower(settings)
@@ -51,6 +55,7 @@ async def listen(
                 timing.silence,
                 connected=partial(loop.call_soon_threadsafe, connected),
                 changed=CoalescedCallback(partial(notifier.changed, settled=False)).schedule,
+                uid=uid,
             )
             name = f"binlog of {settings.host}:{settings.port}"
             await run_in_thread(partial(follower.follow, *sockets), stop=stop, name=name)

@@ -16,9 +16,20 @@ from asyncmy.cursors import SSCursor
 from asyncmy.errors import OperationalError
 
 from lynq.api.text import and_more
-from lynq.sources.errors import SourceError, StatementRefused, translate_errors
+from lynq.sources.errors import (
+    NotSelectable,
+    SourceError,
+    StatementRefused,
+    translate_errors,
+)
 from lynq.sources.mysql.settings import DIALECT, MySQLSettings, login_arguments
-from lynq.sources.mysql.types import column, connect_error, may_be_large, read_error
+from lynq.sources.mysql.types import (
+    column,
+    connect_error,
+    may_be_large,
+    read_error,
+    uid_literals,
+)
 from lynq.sources.network import connect_within
 from lynq.sources.pool import ServerSource
 from lynq.sources.query import Query
@@ -130,9 +141,11 @@ class _MySQLConnection:
             async with asyncio.timeout(self._settings.connect_timeout):
                 await _execute(self._connection, _BEGIN)
 
-    def cursor(self, query: Query, deadline: Deadline) -> "_MySQLCursor":
-        """Return a cursor for the query; nothing is sent yet."""
-        return _MySQLCursor(self._connection, self._settings, query, deadline)
+    def cursor(
+        self, query: Query, deadline: Deadline, uids: frozenset[str] | None = None
+    ) -> "_MySQLCursor":
+        """Return a cursor for the query, or for its rows with some uids; nothing is sent yet."""
+        return _MySQLCursor(self._connection, self._settings, query, deadline, uids)
 
     async def begin_with(self, statement: str, deadline: Deadline) -> None:
         """Begin a transaction that writes, and run one statement in it."""
@@ -179,11 +192,13 @@ class _MySQLCursor:
         settings: MySQLSettings,
         query: Query,
         deadline: Deadline,
+        uids: frozenset[str] | None = None,
     ) -> None:
         self._connection = connection
         self._settings = settings
         self._query = query
         self._deadline = deadline
+        self._uids = uids
         self._cursor = connection.cursor(SSCursor)
         self._columns: list[SourceColumn] = []
 
@@ -195,7 +210,20 @@ class _MySQLCursor:
                 fields = await _fields(self._connection, f"{self._query.sql(DIALECT)} LIMIT 0")
                 self._columns = [column(field) for field in fields]
                 bounded = [at for at, field in enumerate(fields) if may_be_large(field)]
-                await self._cursor.execute(self._query.sql(DIALECT, bounded=bounded))
+                condition = "" if self._uids is None else self._condition(fields[0], self._uids)
+                await self._cursor.execute(
+                    self._query.sql(DIALECT, bounded=bounded, condition=condition)
+                )
+
+    def _condition(self, field: Any, uids: frozenset[str]) -> str:  # noqa: ANN401 - the driver has no types
+        literals = uid_literals(field, uids)
+        if literals is None:
+            raise NotSelectable(
+                "rows cannot be selected by a uid column of this type",
+                endpoint=self._settings.endpoint,
+                table=self._query.table,
+            )
+        return f"IN ({', '.join(literals) or 'NULL'})"
 
     @property
     def columns(self) -> list[SourceColumn]:

@@ -1,5 +1,6 @@
 """The column types and error codes of MySQL and MariaDB."""
 
+from collections.abc import Collection
 from typing import Any
 
 from asyncmy.constants import FIELD_TYPE
@@ -11,8 +12,9 @@ from lynq.sources.mysql.settings import MySQLSettings
 from lynq.sources.network import network_failure
 from lynq.sources.query import Query
 from lynq.sources.rows import SourceColumn
+from lynq.sources.text_values import is_integer_text
 
-_UNSIGNED, _ENUM, _SET = 32, 256, 2048
+_UNSIGNED, _ZEROFILL, _ENUM, _SET = 32, 64, 256, 2048
 _BINARY = 63
 """The character set of columns that hold bytes."""
 
@@ -90,6 +92,33 @@ _LARGE = frozenset(
 def may_be_large(field: Any) -> bool:  # noqa: ANN401 - the driver has no types
     """Return whether a value of the field may have any size."""
     return field.type_code in _LARGE
+
+
+_SELECTABLE_TEXTS = frozenset((FIELD_TYPE.VARCHAR, FIELD_TYPE.VAR_STRING, FIELD_TYPE.STRING))
+_SELECTABLE_INTEGERS = frozenset(
+    (
+        FIELD_TYPE.TINY,
+        FIELD_TYPE.SHORT,
+        FIELD_TYPE.INT24,
+        FIELD_TYPE.LONG,
+        FIELD_TYPE.LONGLONG,
+    )
+)
+
+
+def uid_literals(field: Any, uids: Collection[str]) -> list[str] | None:  # noqa: ANN401 - the driver has no types
+    """Return uids as parameters of a condition on their column; None if it has another type.
+
+    The driver has no binary protocol, and the meaning of a quoted text depends on sql_mode. So a
+    text is sent in hexadecimal digits: no uid can end its literal. The column's collation decides
+    how it compares.
+    """
+    if field.type_code in _SELECTABLE_INTEGERS and not field.flags & _ZEROFILL:
+        return [uid for uid in uids if is_integer_text(uid)]
+    is_text = field.type_code in _SELECTABLE_TEXTS and field.charsetnr != _BINARY
+    if not is_text or field.flags & (_ENUM | _SET):
+        return None
+    return [f"_utf8mb4 X'{uid.encode().hex()}'" for uid in uids]
 
 
 def _type_name(code: int, flags: int) -> str:

@@ -15,7 +15,7 @@ import asyncpg
 from lynq.sources.errors import Interrupted, MissingTable, MissingTrigger
 from lynq.sources.postgresql.settings import DIALECT, PostgreSQLSettings
 from lynq.sources.postgresql.source import DriverConnection, connect
-from lynq.sources.postgresql.trigger import channel_of
+from lynq.sources.postgresql.trigger import channel_of, uids_in
 from lynq.sources.postgresql.types import connect_error
 from lynq.sources.push.channel import ChangeNotifier, PushTiming
 from lynq.sources.query import Table
@@ -40,14 +40,18 @@ SELECT EXISTS (
 
 
 async def listen(
-    settings: PostgreSQLSettings, table: Table, timing: PushTiming, notifier: ChangeNotifier
+    settings: PostgreSQLSettings,
+    table: Table,
+    uid: str,
+    timing: PushTiming,
+    notifier: ChangeNotifier,
 ) -> None:
     """Report changes of the table until the channel is lost or closed."""
     connection = await connect(settings)
     try:
         # connectTimeout covers the login; every later query is bounded by the silence timeout.
         async with asyncio.timeout(timing.silence):
-            watched = await _find_table(connection, table, settings)
+            watched = await _find_table(connection, table, uid, settings)
         await _follow(connection, watched, timing, notifier)
     except TimeoutError:
         raise Interrupted("the server does not respond", endpoint=settings.endpoint) from None
@@ -65,6 +69,7 @@ class _WatchedTable:
 
     table: Table
     is_view: bool
+    uid: str
     settings: PostgreSQLSettings
 
     @property
@@ -76,6 +81,7 @@ class _WatchedTable:
             subject, options = "the tables of this view", f"--table TABLE --for {self.table}"
         else:
             subject, options = "the table", f"--table {self.table}"
+            options += f" --uid {self.uid}" if self.uid else ""
         return MissingTrigger(
             f"no trigger on {subject} notifies the channel {self.channel!r}: run the SQL that"
             f" `lynq source sql-trigger {options}` prints",
@@ -85,7 +91,7 @@ class _WatchedTable:
 
 
 async def _find_table(
-    connection: DriverConnection, table: Table, settings: PostgreSQLSettings
+    connection: DriverConnection, table: Table, uid: str, settings: PostgreSQLSettings
 ) -> _WatchedTable:
     row = await connection.fetchrow(_FIND, table.quoted(DIALECT))
     if not row:
@@ -93,7 +99,7 @@ async def _find_table(
             "the table or view does not exist", endpoint=settings.endpoint, table=str(table)
         )
     schema, name, kind = row
-    return _WatchedTable(Table(schema, name), kind not in _TABLE_KINDS, settings)
+    return _WatchedTable(Table(schema, name), kind not in _TABLE_KINDS, uid, settings)
 
 
 async def _follow(
@@ -106,7 +112,12 @@ async def _follow(
     terminated = asyncio.Event()
     connection.add_termination_listener(lambda _: terminated.set())
     async with asyncio.timeout(timing.silence):
-        await connection.add_listener(watched.channel, lambda *_: notifier.changed())
+        await connection.add_listener(
+            watched.channel,
+            lambda _connection, _pid, _channel, payload: notifier.changed(
+                uids_in(payload, watched.uid)
+            ),
+        )
     had_trigger = False
     # A dead connection is noticed within `silence`: half between two checks, half for a response.
     interval = timing.silence / 2

@@ -11,7 +11,7 @@ from typing import Any
 
 import asyncpg
 
-from lynq.sources.errors import Interrupted, SourceError, translate_errors
+from lynq.sources.errors import Interrupted, NotSelectable, SourceError, translate_errors
 from lynq.sources.network import connect_within
 from lynq.sources.pool import ServerSource
 from lynq.sources.postgresql.login import guard_logins
@@ -22,6 +22,7 @@ from lynq.sources.postgresql.types import (
     is_sent_as_text,
     may_be_large,
     read_error,
+    uid_parameter,
 )
 from lynq.sources.query import Query
 from lynq.sources.read import Deadline
@@ -121,9 +122,11 @@ class _PostgreSQLConnection:
             async with asyncio.timeout(self._settings.connect_timeout):
                 await self._connection.execute(_begin_statements(self._settings))
 
-    def cursor(self, query: Query, deadline: Deadline) -> "_PostgreSQLCursor":
-        """Return a cursor for the query; nothing is sent yet."""
-        return _PostgreSQLCursor(self._connection, self._settings, query, deadline)
+    def cursor(
+        self, query: Query, deadline: Deadline, uids: frozenset[str] | None = None
+    ) -> "_PostgreSQLCursor":
+        """Return a cursor for the query, or for its rows with some uids; nothing is sent yet."""
+        return _PostgreSQLCursor(self._connection, self._settings, query, deadline, uids)
 
     async def begin_with(self, statement: str, deadline: Deadline) -> None:
         """Begin a transaction that writes, and run one statement in it."""
@@ -154,11 +157,13 @@ class _PostgreSQLCursor:
         settings: PostgreSQLSettings,
         query: Query,
         deadline: Deadline,
+        uids: frozenset[str] | None = None,
     ) -> None:
         self._connection = connection
         self._settings = settings
         self._query = query
         self._deadline = deadline
+        self._uids = uids
         self._cursor: Any = None
         self._columns: list[SourceColumn] = []
 
@@ -171,10 +176,27 @@ class _PostgreSQLCursor:
                 self._columns = [column(each) for each in prepared.get_attributes()[:-1]]
                 as_text = _positions(self._columns, is_sent_as_text)
                 bounded = _positions(self._columns, may_be_large)
-                if as_text or bounded:
-                    sql = self._query.sql(DIALECT, as_text=as_text, bounded=bounded)
+                condition, parameters = self._condition()
+                if as_text or bounded or condition:
+                    sql = self._query.sql(
+                        DIALECT, as_text=as_text, bounded=bounded, condition=condition
+                    )
                     prepared = await self._connection.prepare(sql)
-                self._cursor = await prepared.cursor()
+                self._cursor = await prepared.cursor(*parameters)
+
+    def _condition(self) -> tuple[str, tuple[list[Any], ...]]:
+        """Return the condition that selects the uids, and its parameters."""
+        if self._uids is None:
+            return "", ()
+        selection = uid_parameter(self._columns[0], self._uids)
+        if selection is None:
+            raise NotSelectable(
+                "rows cannot be selected by a uid column of this type",
+                endpoint=self._settings.endpoint,
+                table=self._query.table,
+            )
+        cast, values = selection
+        return f"= ANY($1{cast})", (values,)
 
     @property
     def columns(self) -> list[SourceColumn]:

@@ -1,5 +1,7 @@
 """The column types and SQLSTATEs of PostgreSQL."""
 
+import re
+from collections.abc import Collection
 from typing import Any
 
 from asyncpg import PostgresError
@@ -11,6 +13,7 @@ from lynq.sources.postgresql.login import REFUSED_STATE
 from lynq.sources.postgresql.settings import PostgreSQLSettings
 from lynq.sources.query import Query
 from lynq.sources.rows import SourceColumn
+from lynq.sources.text_values import is_integer_text
 
 _SENT_AS_VALUE = {
     "bool": text_values.boolean_texts,
@@ -61,6 +64,32 @@ def may_be_large(column: SourceColumn) -> bool:
     blanks away.
     """
     return column.type not in _SHORT and column.type != "bpchar"
+
+
+_INTEGERS = frozenset(("int2", "int4", "int8"))
+_INT8 = range(-(2**63), 2**63)
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
+# A cast to text would strip the blanks of bpchar, and hide the column's index.
+_TEXT_CASTS = {"text": "::text[]", "varchar": "::text[]", "bpchar": "::text[]::bpchar[]"}
+
+
+def uid_parameter(
+    column: SourceColumn, uids: Collection[str]
+) -> tuple[str, list[str] | list[int]] | None:
+    """Return uids as the array that their column is compared with, behind the cast of the array.
+
+    None if rows cannot be selected by a column of this type. A text that is not the text of any
+    value of the type is left out: no row has it.
+    """
+    if column.type in _INTEGERS:
+        numbers = [int(uid) for uid in uids if is_integer_text(uid)]
+        return "::int8[]", [number for number in numbers if number in _INT8]
+    if column.type == "uuid":
+        return "::text[]::uuid[]", [uid for uid in uids if _UUID.fullmatch(uid)]
+    if cast := _TEXT_CASTS.get(column.type):
+        # PostgreSQL has no texts with NUL.
+        return cast, [uid for uid in uids if "\0" not in uid]
+    return None
 
 
 _STATES: dict[str, tuple[type[SourceError], str]] = {

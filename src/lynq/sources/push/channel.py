@@ -8,8 +8,8 @@ Push only shortens the time until a read; polling makes a hub correct. So no fai
 reaches the hub as an exception: an unexpected one is logged, reported as a loss, and retried.
 
 Nothing is queued, so nothing can grow: the notifier holds the channel's state, whether that state
-has been reported, and whether the table has changed. Ten thousand changes between two reads are
-one.
+has been reported, and the uids of the rows that have changed, if they are known and few. Ten
+thousand changes between two reads are one.
 
 Notifications are rate-limited at the hub's end. The first is delivered at once. In the next
 `interval` seconds none follows. A change in that time is delivered at its end, so the last change
@@ -17,7 +17,9 @@ of a burst is never lost.
 
 Some changes are announced too early. MySQL sends a transaction to its replicas when it is in the
 binlog, moments before other connections can read it; a hub that reads at once could miss it. Such a
-change is reported with `settled=False` and is delivered a second time, one interval later.
+change is reported with `settled=False` and is repeated: after milliseconds, because it is usually
+visible then, and with growing delays. A change of unknown rows is repeated less often, because each
+time the whole table is read.
 
 A notifier belongs to one event loop. Threads report to it through a `CoalescedCallback`.
 """
@@ -48,7 +50,7 @@ class SourceChangeKind(Enum):
     CONNECTED = "connected"
     """The channel is up. An ARRIVED follows, for changes that may have been missed before."""
     ARRIVED = "arrived"
-    """The table may have changed, once or many times: read it."""
+    """Rows of the table may have changed, once or many times: read them."""
     LOST = "lost"
     """The channel is down: until the next CONNECTED, changes are found only by polling."""
 
@@ -64,6 +66,8 @@ class SourceChange:
     """Why the channel was lost and what to do about it; safe to show."""
     waited: float = field(default=0.0, compare=False)
     """Seconds since the first change that this event announces was reported."""
+    uids: frozenset[str] | None = None
+    """Of ARRIVED: the uids of the rows that may have changed; None: any rows."""
 
 
 class ChangeStream(Protocol):
@@ -82,20 +86,45 @@ class ChangeStream(Protocol):
 _CONNECTED = SourceChange(SourceChangeKind.CONNECTED)
 
 
+MAX_UIDS = 1000
+"""Changed rows above which a channel reports that any row may have changed."""
+_LONGEST_UID = 256
+"""Characters of a uid; no node has a longer one."""
+
+
+def united(uids: frozenset[str] | None, others: frozenset[str] | None) -> frozenset[str] | None:
+    """Return the uids of both changes; None if any row may have changed."""
+    if uids is None or others is None:
+        return None
+    both = uids | others
+    return both if len(both) <= MAX_UIDS else None
+
+
+@dataclass(slots=True)
+class _Repeat:
+    """A change that is announced again."""
+
+    due: float
+    uids: frozenset[str] | None
+
+
 class ChangeNotifier:
     """Coalesces the reports of a listener into a ChangeStream.
 
     The listener calls `connected`, `changed` and `lost`; the hub iterates.
     """
 
-    def __init__(self, interval: float) -> None:
-        self._interval = interval
+    def __init__(self, timing: "PushTiming") -> None:
+        self._timing = timing
         self._reported = asyncio.Event()
         self._state: SourceChange | None = None
         self._delivered: SourceChange | None = None
         self._changed = False
         self._changed_at = math.inf
-        self._unsettled = False
+        self._uids: frozenset[str] | None = frozenset()
+        self._unsettled: frozenset[str] | None = frozenset()
+        self._repeats: dict[tuple[bool, int], _Repeat] = {}
+        """By whether the rows are known, and how often the change was repeated."""
         # The next ARRIVED is delivered no earlier than this.
         self._due = -math.inf
 
@@ -104,11 +133,18 @@ class ChangeNotifier:
         self._state = _CONNECTED
         self.changed(settled=settled)
 
-    def changed(self, *, settled: bool = True) -> None:
-        """Report a change; deliver it twice if it may not be visible to readers yet."""
+    def changed(self, uids: frozenset[str] | None = None, *, settled: bool = True) -> None:
+        """Report a change of the rows with these uids, or of any rows.
+
+        It is repeated if it may not be visible to readers yet.
+        """
+        if uids is not None and any(len(uid) > _LONGEST_UID for uid in uids):
+            uids = None
         self._changed = True
         self._changed_at = min(self._changed_at, asyncio.get_running_loop().time())
-        self._unsettled = self._unsettled or not settled
+        self._uids = united(self._uids, uids)
+        if not settled:
+            self._unsettled = united(self._unsettled, uids)
         self._reported.set()
 
     def lost(self, error: SourceError) -> None:
@@ -126,7 +162,9 @@ class ChangeNotifier:
             now = asyncio.get_running_loop().time()
             if change := self._next(now):
                 return change
-            await self._wait(self._due - now if self._changed else None)
+            due = [-math.inf] if self._changed else []
+            due += [repeat.due for repeat in self._repeats.values()]
+            await self._wait(max(min(due), self._due) - now if due else None)
 
     def _next(self, now: float) -> SourceChange | None:
         """Take the event that is due at `now`; the channel's state comes first."""
@@ -134,14 +172,38 @@ class ChangeNotifier:
         if self._state != self._delivered:
             self._delivered = self._state
             return self._state
-        if self._changed and now >= self._due:
-            self._due = now + self._interval
-            waited = max(now - self._changed_at, 0.0)
-            # A change that is announced again was reported now at the earliest.
-            self._changed, self._unsettled = self._unsettled, False
-            self._changed_at = now if self._changed else math.inf
-            return SourceChange(SourceChangeKind.ARRIVED, waited=waited)
-        return None
+        repeated = [key for key, repeat in self._repeats.items() if repeat.due <= now]
+        if now < self._due or not (self._changed or repeated):
+            return None
+        self._due = now + self._timing.interval
+        # A change that is announced again was reported now at the earliest.
+        waited = max(now - self._changed_at, 0.0)
+        uids, unsettled = self._uids, self._unsettled
+        self._changed, self._changed_at = False, math.inf
+        self._uids = self._unsettled = frozenset()
+        for key in sorted(repeated, reverse=True):
+            repeat = self._repeats.pop(key)
+            uids = united(uids, repeat.uids)
+            self._repeat(key[1] + 1, repeat.uids, now)
+        if unsettled is None or unsettled:
+            self._repeat(0, unsettled, now)
+        return SourceChange(SourceChangeKind.ARRIVED, waited=waited, uids=uids)
+
+    def _repeat(self, times: int, uids: frozenset[str] | None, now: float) -> None:
+        """Announce a change again that was repeated so many times.
+
+        Changes that were repeated equally often are repeated together, so none is put off by
+        others that follow.
+        """
+        timing = self._timing
+        delays = timing.unknown_repeats if uids is None else timing.repeats
+        if times >= len(delays):
+            return
+        key = (uids is not None, times)
+        if pending := self._repeats.get(key):
+            pending.uids = united(pending.uids, uids)
+        else:
+            self._repeats[key] = _Repeat(now + delays[times], uids)
 
     async def _wait(self, longest: float | None) -> None:
         """Wait for the next report of the listener, at most `longest` seconds."""
@@ -157,8 +219,13 @@ class ChangeNotifier:
 class PushTiming:
     """Intervals and timeouts of a push channel, in seconds."""
 
-    interval: float = 2.0
-    """Minimum between two notifications; the first one of a burst is delivered at once."""
+    interval: float = 0.02
+    """Minimum between two notifications; the first one of a burst is delivered at once. The hub's
+    pause between two reads follows their cost."""
+    repeats: tuple[float, ...] = (0.005, 0.025, 0.125, 0.625, 2.0)
+    """Delays after which a change that may not be visible yet is announced again."""
+    unknown_repeats: tuple[float, ...] = (0.1, 2.0)
+    """The same for a change of unknown rows."""
     first_retry: float = 0.5
     """Delay before the first reconnect; doubled with every failure."""
     longest_retry: float = 30.0
@@ -185,7 +252,7 @@ Listen = Callable[[ChangeNotifier], Awaitable[None]]
 @asynccontextmanager
 async def listening(listen: Listen, timing: PushTiming) -> AsyncIterator[ChangeStream]:
     """Run a listener while the block runs, and yield its events."""
-    notifier = ChangeNotifier(timing.interval)
+    notifier = ChangeNotifier(timing)
     listener = asyncio.create_task(_keep_listening(listen, notifier, timing), name="push channel")
     try:
         yield notifier

@@ -20,6 +20,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager, suppress
 
 from lynq.sources.network import network_failure, server_addresses
+from lynq.sources.push.channel import united
 from lynq.sources.resolver import ServerAddress
 from lynq.sources.settings import ServerSettings
 
@@ -67,27 +68,32 @@ async def run_in_thread(
 
 
 class CoalescedCallback:
-    """Runs a callback in the event loop's thread, scheduled from any thread.
+    """Runs a callback with the uids of changed rows in the event loop's thread.
 
-    Calls of `schedule` before the loop runs the callback are coalesced into one, so a busy server
-    cannot fill the loop's queue. The mark is cleared before the callback runs, so a call at that
-    moment schedules it once more.
+    Calls of `schedule`, from another thread, before the loop runs the callback are coalesced into
+    one, so a busy server cannot fill the loop's queue.
     """
 
-    def __init__(self, callback: Callable[[], None]) -> None:
+    def __init__(self, callback: Callable[[frozenset[str] | None], None]) -> None:
         self._loop = asyncio.get_running_loop()
         self._callback = callback
+        self._lock = threading.Lock()
+        self._uids: frozenset[str] | None = frozenset()
         self._scheduled = False
 
-    def schedule(self) -> None:
-        """Run the callback soon."""
-        if not self._scheduled:
-            self._scheduled = True
+    def schedule(self, uids: frozenset[str] | None = None) -> None:
+        """Run the callback soon; without uids, any row may have changed."""
+        with self._lock:
+            self._uids = united(self._uids, uids)
+            was_scheduled, self._scheduled = self._scheduled, True
+        if not was_scheduled:
             self._loop.call_soon_threadsafe(self._run)
 
     def _run(self) -> None:
-        self._scheduled = False
-        self._callback()
+        with self._lock:
+            uids, self._uids = self._uids, frozenset()
+            self._scheduled = False
+        self._callback(uids)
 
 
 class CancellableSocket:

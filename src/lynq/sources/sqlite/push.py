@@ -31,7 +31,7 @@ _BUSY = frozenset((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED))
 
 
 async def listen(
-    settings: SQLiteSettings, _: Table, timing: PushTiming, notifier: ChangeNotifier
+    settings: SQLiteSettings, _: Table, __: str, timing: PushTiming, notifier: ChangeNotifier
 ) -> None:
     """Report changes of the file until the channel is lost or closed."""
     poller = _VersionPoller(

@@ -20,6 +20,7 @@ from lynq.sources.errors import (
     Locked,
     MissingDatabase,
     MissingGrant,
+    NotSelectable,
     SourceConnectionFailed,
     SourceError,
     translate_errors,
@@ -189,6 +190,15 @@ class SQLiteSource:
     def read(self, query: Query, *, tracked: frozenset[str] = frozenset()) -> Reading:
         """Return the active rows of one snapshot. The read starts with the iteration."""
         return Reading(self._settings, query, self._run, tracked)
+
+    def read_selected(self, query: Query, uids: frozenset[str]) -> Reading:
+        """Raise NotSelectable: values of one column have different types; see `Source`."""
+        del uids
+        raise NotSelectable(
+            "rows of a SQLite file are not selected by their uid",
+            endpoint=self._settings.endpoint,
+            table=query.table,
+        )
 
     def read_after(
         self, statement: str, query: Query, *, tracked: frozenset[str] = frozenset()

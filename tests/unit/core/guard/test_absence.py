@@ -150,7 +150,7 @@ class History:
 
 @given(
     st.lists(
-        st.tuples(st.integers(0, 4), st.frozensets(st.sampled_from(NAMES)), st.integers(0, 2)),
+        st.tuples(st.integers(1, 4), st.frozensets(st.sampled_from(NAMES)), st.integers(0, 2)),
         min_size=1,
     )
 )

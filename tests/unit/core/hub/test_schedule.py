@@ -35,7 +35,7 @@ class State:
 
 
 def must_read(hub: LynqHub, state: State, now: datetime) -> bool:
-    return schedule.must_read(hub, state.read, now, min_interval=MIN_INTERVAL)
+    return schedule.must_read(hub, state.read, state.plan, now)
 
 
 def must_plan(hub: LynqHub, state: State, now: datetime) -> bool:
@@ -43,9 +43,7 @@ def must_plan(hub: LynqHub, state: State, now: datetime) -> bool:
 
 
 def next_run_at(hub: LynqHub, state: State, now: datetime) -> datetime | None:
-    return schedule.next_run_at(
-        hub, state.read, state.plan, state.write, now, min_interval=MIN_INTERVAL
-    )
+    return schedule.next_run_at(hub, state.read, state.plan, state.write, now)
 
 
 def hub(
@@ -82,7 +80,7 @@ def synced(
     """Return the state of a hub that has read and planned at noon."""
     last = rows()
     state = State(
-        ReadState(requests=UserRequests.of(hub()), rows=last),
+        ReadState(requests=UserRequests.of(hub()), rows=last, min_interval=MIN_INTERVAL),
         plan or PlanState(),
         write or WriteState(),
     )
