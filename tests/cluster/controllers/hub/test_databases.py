@@ -1,7 +1,7 @@
 """Hubs on MariaDB and PostgreSQL: push channels and changing passwords."""
 
 import base64
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from typing import Any
 
@@ -17,18 +17,6 @@ from waiting import stays
 
 Execute = Callable[..., Awaitable[None]]
 CREATE = "CREATE TABLE hub_rows (uid VARCHAR(63), active VARCHAR(5), plan VARCHAR(63))"
-
-
-@pytest.fixture(scope="module")
-def mariadb() -> Iterator[Server]:
-    with databases.mariadb("--log-bin=binlog", "--binlog-format=ROW", "--server-id=1") as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def postgresql() -> Iterator[Server]:
-    with databases.postgresql() as server:
-        yield server
 
 
 @pytest.fixture

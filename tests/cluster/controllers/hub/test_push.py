@@ -2,7 +2,7 @@
 
 import base64
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -61,18 +61,6 @@ class Database:
     execute: Execute
     repeats: int
     """How often a change is read again, because it may not have been visible."""
-
-
-@pytest.fixture(scope="module")
-def mariadb() -> Iterator[Server]:
-    with databases.mariadb("--log-bin=binlog", "--binlog-format=ROW", "--server-id=1") as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def postgresql() -> Iterator[Server]:
-    with databases.postgresql() as server:
-        yield server
 
 
 @pytest.fixture(params=["mysql", "postgresql"])

@@ -2,13 +2,12 @@
 
 import base64
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import pytest
 
-import databases
 from cluster.controllers.environment import Environment, Object
 from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from databases import Server, in_mariadb, in_postgresql
@@ -40,18 +39,6 @@ class Engine:
             "table": "push_rows",
         }
         return {"type": self.name, "sqlite": None, self.name: block, "changes": "Push"}
-
-
-@pytest.fixture(scope="module")
-def mariadb() -> Iterator[Server]:
-    with databases.mariadb("--log-bin=binlog", "--binlog-format=ROW", "--server-id=1") as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def postgresql() -> Iterator[Server]:
-    with databases.postgresql() as server:
-        yield server
 
 
 @asynccontextmanager
