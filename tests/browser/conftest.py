@@ -31,7 +31,7 @@ DESKTOP = ViewportSize(width=1440, height=900)
 PHONE = ViewportSize(width=390, height=844)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def env(
     client: Client,
     crds: None,  # noqa: ARG001
@@ -85,7 +85,7 @@ async def _serving(kubeconfig: Path, **options: Any) -> AsyncIterator[Site]:
         await site.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def site(kubeconfig: Path, env: Environment) -> AsyncIterator[Site]:
     """A dashboard with the rights of the kubeconfig."""
     options = {"allow_actions": True, "operator_namespace": env.namespace, "context": "lynq-test"}
@@ -93,7 +93,7 @@ async def site(kubeconfig: Path, env: Environment) -> AsyncIterator[Site]:
         yield site
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def login_site(kubeconfig: Path, env: Environment) -> AsyncIterator[Site]:
     """A dashboard with login by token."""
     operator = {"operator_namespace": env.namespace}
@@ -101,7 +101,7 @@ async def login_site(kubeconfig: Path, env: Environment) -> AsyncIterator[Site]:
         yield site
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def quiet_site(kubeconfig: Path, env: Environment) -> AsyncIterator[Site]:
     """A dashboard with the rights of the kubeconfig that allows no actions."""
     options = {"operator_namespace": env.namespace}
@@ -129,7 +129,7 @@ async def running_browser() -> AsyncIterator[Browser]:
             await browser.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def browser() -> AsyncIterator[Browser]:
     """The browser of all tests."""
     async with in_own_task(running_browser) as browser:
@@ -165,7 +165,7 @@ class Tab:
 OpenTab = Callable[..., AbstractAsyncContextManager[Tab]]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def open_tab(browser: Browser, env: Environment) -> OpenTab:
     """Open a tab with options of the browser's context."""
 

@@ -97,7 +97,7 @@ async def browsing(url: str) -> AsyncIterator[Browser]:
         yield Browser(http, url)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def env(
     client: Client,
     crds: None,  # noqa: ARG001
@@ -115,7 +115,7 @@ async def env(
     await client.delete(NAMESPACES, name)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def token_of(env: Environment, kubeconfig: Path) -> Callable[[str], str]:
     """Return tokens of service accounts in the namespace of the tenants."""
 
@@ -129,7 +129,7 @@ def token_of(env: Environment, kubeconfig: Path) -> Callable[[str], str]:
 Serve = Callable[..., AbstractAsyncContextManager[str]]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def serve(kubeconfig: Path) -> Serve:
     """Run a dashboard with these options; its URL is the value."""
 
@@ -145,7 +145,7 @@ def serve(kubeconfig: Path) -> Serve:
     return run
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def dashboard(serve: Serve, env: Environment) -> AsyncIterator[str]:
     """The URL of a dashboard with login by token."""
     async with serve(allow_actions=True, operator_namespace=env.namespace) as url:

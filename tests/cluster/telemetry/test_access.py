@@ -11,6 +11,7 @@ from lynq.controllers.metrics_auth import may_read_metrics
 from lynq.kube import Client, ClusterConfig
 from lynq.kube.credentials import Credential, StaticCredentials
 from lynq.telemetry import AccessDecision, Address, Protection, ReviewFailedError, metrics_server
+from waiting import eventually
 
 Kubectl = Callable[..., str]
 
@@ -23,7 +24,7 @@ def token(kubectl: Kubectl, namespace: str) -> str:
 
 
 @pytest.fixture
-def allowed(kubectl: Kubectl, namespace: str, token: str) -> str:
+async def allowed(client: Client, kubectl: Kubectl, namespace: str, token: str) -> str:
     """The token of an account that may get /metrics."""
     kubectl(
         *("create", "clusterrole", namespace, "--verb=get", "--non-resource-url=/metrics"),
@@ -32,6 +33,12 @@ def allowed(kubectl: Kubectl, namespace: str, token: str) -> str:
         *("create", "clusterrolebinding", namespace, f"--clusterrole={namespace}"),
         f"--serviceaccount={namespace}:prometheus",
     )
+
+    async def is_allowed() -> bool:
+        return await may_read_metrics(client, token) is AccessDecision.ALLOWED
+
+    # A new role counts a moment after it was created.
+    await eventually(is_allowed)
     return token
 
 
