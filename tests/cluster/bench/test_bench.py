@@ -13,7 +13,8 @@ from lynq.cluster import LocalCluster
 from lynq.kube import Client
 
 ROWS = 10
-RESOURCES = 3
+STATUS = "patch lynqnodes/status"
+WRITES = ("create lynqnodes", "apply configmaps", "apply services", "apply serviceaccounts")
 
 
 @pytest.fixture
@@ -28,13 +29,12 @@ async def test_bench_counts_the_requests_of_each_row(bench: Bench) -> None:
     await provision(bench, "plain", ROWS, results, SIZES["small"])
 
     (comparison,) = results.comparisons
-    assert comparison.floor.requests.total() == ROWS * (RESOURCES + 2)
+    # Not the total: the cluster is shared, and its controllers write, too.
+    floor = comparison.floor.requests
+    assert [floor[key] for key in (*WRITES, STATUS)] == [ROWS] * 5
     counts = comparison.requests_per_row()
-    assert counts["create lynqnodes"] == 1
-    for plural in ("configmaps", "services", "serviceaccounts"):
-        assert counts[f"apply {plural}"] == 1
-    shared = ("events", "lynqhubs", "lynqforms", "secrets")
-    of_rows = [count for key, count in counts.items() if not any(name in key for name in shared)]
-    assert sum(of_rows) <= RESOURCES + 3, counts
+    assert [counts[key] for key in WRITES] == [1] * 4, counts
+    # The inventory and the result; a slow write costs one more.
+    assert 2 <= counts[STATUS] <= 3, counts
     assert "rows → Ready" in results.text()
     assert json.loads(json.dumps(results.as_json()))["comparisons"][0]["rows"] == ROWS
