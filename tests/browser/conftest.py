@@ -6,7 +6,6 @@ policy, fails the test.
 
 import os
 import shutil
-import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -15,16 +14,13 @@ from typing import Any
 
 import pytest
 from playwright.async_api import Browser, ConsoleMessage, Page, ViewportSize, async_playwright
-from structlog.testing import capture_logs
 
 from browser.fleet import running_fleet
 from cluster.controllers.environment import Environment
-from cluster.controllers.node.test_impersonation import create_account
-from dashboard.conftest import READ, in_own_task
+from dashboard.conftest import in_own_task, shared_environment
 from lynq.dashboard.options import AuthMode, DashboardOptions, DashboardTiming
 from lynq.dashboard.server import running_dashboard
 from lynq.kube import Client, load_config
-from lynq.kube.resource import NAMESPACES
 from lynq.telemetry import Address
 
 DESKTOP = ViewportSize(width=1440, height=900)
@@ -38,14 +34,9 @@ async def env(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> AsyncIterator[Environment]:
     """A running operator with a settled fleet."""
-    name = f"browser-{uuid.uuid4().hex[:6]}"
-    await client.create(NAMESPACES, {"metadata": {"name": name}})
-    env = Environment(client, name, tmp_path_factory.mktemp("rows"))
-    await create_account(env, "viewer", READ)
-    with capture_logs():
-        async with in_own_task(lambda: running_fleet(env)):
-            yield env
-    await client.delete(NAMESPACES, name)
+    rows = tmp_path_factory.mktemp("rows")
+    async with shared_environment(client, rows, running_fleet) as env:
+        yield env
 
 
 @dataclass

@@ -97,6 +97,23 @@ async def browsing(url: str) -> AsyncIterator[Browser]:
         yield Browser(http, url)
 
 
+@asynccontextmanager
+async def shared_environment(
+    client: Client,
+    rows: Path,
+    running: Callable[[Environment], AbstractAsyncContextManager[object]],
+) -> AsyncIterator[Environment]:
+    """Run an operator in a namespace of its own, for all tests of a folder."""
+    name = f"dashboard-{uuid.uuid4().hex[:6]}"
+    await client.create(NAMESPACES, {"metadata": {"name": name}})
+    env = Environment(client, name, rows)
+    await create_account(env, "viewer", READ)
+    with capture_logs():
+        async with in_own_task(lambda: running(env)):
+            yield env
+    await client.delete(NAMESPACES, name)
+
+
 @pytest.fixture(scope="package")
 async def env(
     client: Client,
@@ -104,15 +121,10 @@ async def env(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> AsyncIterator[Environment]:
     """A running operator with the tenants acme, which is ready, and beta, which is not."""
-    name = f"dashboard-{uuid.uuid4().hex[:6]}"
-    await client.create(NAMESPACES, {"metadata": {"name": name}})
-    env = Environment(client, name, tmp_path_factory.mktemp("rows"))
-    for account, rules in {"viewer": [READ], "stranger": []}.items():
-        await create_account(env, account, *rules)
-    with capture_logs():
-        async with in_own_task(lambda: running_tenants(env)):
-            yield env
-    await client.delete(NAMESPACES, name)
+    rows = tmp_path_factory.mktemp("rows")
+    async with shared_environment(client, rows, running_tenants) as env:
+        await create_account(env, "stranger")
+        yield env
 
 
 @pytest.fixture(scope="package")
@@ -161,14 +173,14 @@ async def anonymous(dashboard: str) -> AsyncIterator[Browser]:
 
 @pytest.fixture
 async def viewer(dashboard: str, token_of: Callable[[str], str]) -> AsyncIterator[Browser]:
-    """A browser of somebody who may read the tenants' hub, forms and nodes, and nothing else."""
+    """The browser of an account that may only read the tenants' hub, forms and nodes."""
     async with browsing(dashboard) as browser:
         yield await browser.login(token_of("viewer"))
 
 
 @pytest.fixture
 async def stranger(dashboard: str, token_of: Callable[[str], str]) -> AsyncIterator[Browser]:
-    """A browser of somebody without any right."""
+    """The browser of an account without any right."""
     async with browsing(dashboard) as browser:
         yield await browser.login(token_of("stranger"))
 

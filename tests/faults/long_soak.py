@@ -15,6 +15,7 @@ import pytest
 from bench.measuring import memory_mib
 from cluster.controllers.environment import Environment, config_map
 from faults.conftest import Replicas
+from faults.replica import Replica
 from faults.second_hub import assert_lease_was_kept, assert_rows_are_ready, start_leader
 from faults.test_slow_templates import BOMB, has_reported_nodes
 from waiting import eventually
@@ -61,15 +62,21 @@ async def are_ready(env: Environment, churn: Churn) -> bool:
     return True
 
 
-async def test_memory_stays_flat_while_rows_change_for_half_an_hour(
-    env: Environment, replicas: Replicas, request: pytest.FixtureRequest
-) -> None:
+async def start_churn(env: Environment, replicas: Replicas) -> tuple[Churn, Replica]:
+    """Start an operator, and wait until all rows have ready nodes."""
     churn = Churn(env)
     churn.write()
     await env.create_hub(source={"syncInterval": "5s"}, deletionGuard={"disabled": True})
     await env.create_form()
     replica = await replicas("--zap-log-level=error")
     await eventually(lambda: are_ready(env, churn), within=600, every=2)
+    return churn, replica
+
+
+async def test_memory_stays_flat_while_rows_change_for_half_an_hour(
+    env: Environment, replicas: Replicas, request: pytest.FixtureRequest
+) -> None:
+    churn, replica = await start_churn(env, replicas)
 
     samples = []
     end = time.monotonic() + MINUTES * 60
@@ -89,12 +96,7 @@ async def test_memory_stays_flat_while_rows_change_for_half_an_hour(
 async def test_sigkill_every_minute_of_churn_loses_no_tenant(
     env: Environment, replicas: Replicas, request: pytest.FixtureRequest
 ) -> None:
-    churn = Churn(env)
-    churn.write()
-    await env.create_hub(source={"syncInterval": "5s"}, deletionGuard={"disabled": True})
-    await env.create_form()
-    replica = await replicas("--zap-log-level=error")
-    await eventually(lambda: are_ready(env, churn), within=600, every=2)
+    churn, replica = await start_churn(env, replicas)
     kills = max(int(MINUTES / 2), 2)
     for number in range(kills):
         churn.step()

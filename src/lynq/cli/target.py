@@ -14,6 +14,7 @@ from lynq.cli.exit_codes import CommandError
 from lynq.cli.lookup import FORMS, HUBS, NODES, find_form, find_hub, find_node
 from lynq.kube import Resource
 from lynq.kube.errors import Forbidden
+from lynq.kube.requests import with_uid
 
 Target: TypeAlias = LynqHub | LynqForm | LynqNode
 
@@ -79,12 +80,10 @@ async def annotate(cluster: Cluster, target: Target, annotation: str, value: str
 
 async def patch(cluster: Cluster, target: Target, changes: dict[str, Any]) -> None:
     """Send a merge patch of the object, which must still have the same uid."""
-    # The uid is a precondition: an object that was re-created meanwhile is another one.
-    metadata = {"uid": target.metadata.uid, **changes.get("metadata", {})}
     await cluster.client.patch(
         _RESOURCES[type(target)],
         target.metadata.name,
-        {**changes, "metadata": metadata},
+        with_uid(changes, target.metadata.uid),
         target.metadata.namespace,
         manager=FIELD_MANAGER,
     )

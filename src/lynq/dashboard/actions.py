@@ -23,6 +23,7 @@ from lynq.dashboard.guards import RequestRefused
 from lynq.dashboard.projection import FORMS, HUBS, NODES
 from lynq.dashboard.types.details import ActionRequest, ActionResult
 from lynq.kube import Client, Resource
+from lynq.kube.requests import with_uid
 
 FIELD_MANAGER: Final = "lynq-dashboard"
 
@@ -49,12 +50,10 @@ async def perform(
         raise RequestRefused(409, f"{name} is being deleted. Nothing was changed.")
 
     async def patch(changes: dict[str, Any]) -> None:
-        # The uid is a precondition: an object that was re-created meanwhile is another one.
-        metadata = {"uid": target.metadata.uid, **changes.get("metadata", {})}
         await client.patch(
             resource,
             request.name,
-            {**changes, "metadata": metadata},
+            with_uid(changes, target.metadata.uid),
             request.namespace,
             manager=FIELD_MANAGER,
         )

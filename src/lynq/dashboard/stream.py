@@ -24,7 +24,7 @@ from lynq.dashboard.projection import Projection
 from lynq.dashboard.types.common import SummaryView
 from lynq.dashboard.types.lists import ChangeMessage
 from lynq.dashboard.viewers import Unauthenticated, Viewer
-from lynq.dashboard.visible import Visible, count, form_line, hub_line, node_view
+from lynq.dashboard.visible import Visible, count, form_line, hub_line, node_line
 from lynq.kube.errors import KubeError
 
 GetVisible = Callable[[], Awaitable[Visible]]
@@ -135,4 +135,4 @@ def line_of(projection: Projection, kind: str, key: ObjectKey) -> SummaryView | 
             form = projection.form(key)
             return form_line(form) if form else None
     node = projection.node(key)
-    return node_view(node) if node else None
+    return node_line(node) if node else None

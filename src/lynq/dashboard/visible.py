@@ -82,37 +82,31 @@ class Visible:
         return (*watch, *shown)
 
 
-def node_view(entry: NodeEntry) -> SummaryView:
+def node_line(entry: NodeEntry) -> SummaryView:
     """Return a node in one line."""
-    return SummaryView(
-        kind="Node",
-        namespace=entry.namespace,
-        name=entry.name,
-        state=_state(entry.state),
-        ready=entry.ready,
-        desired=entry.desired,
-        cause=entry.cause,
-        message=entry.message,
-        uid=entry.uid,
-        form=entry.form,
-        hub=entry.hub,
-        since=at(entry.since),
-        created=at(entry.created),
-    )
+    return line("Node", entry, since=at(entry.since), created=at(entry.created))
 
 
 def hub_line(hub: LynqHub) -> SummaryView:
     """Return a hub in one line."""
-    return line("Hub", hub_summary(hub), _since(hub.status.conditions, ConditionType.READY))
+    summary, since = hub_summary(hub), _since(hub.status.conditions, ConditionType.READY)
+    return line("Hub", summary, since=since, created=summary.created)
 
 
 def form_line(form: LynqForm) -> SummaryView:
     """Return a form in one line."""
-    return line("Form", form_summary(form), _since(form.status.conditions, ConditionType.APPLIED))
+    summary, since = form_summary(form), _since(form.status.conditions, ConditionType.APPLIED)
+    return line("Form", summary, since=since, created=summary.created)
 
 
-def line(kind: Any, summary: Summary, since: datetime | None) -> SummaryView:  # noqa: ANN401
-    """Return a summary for a page; the kind is Hub, Form or Node."""
+def line(
+    kind: Any,  # noqa: ANN401 - Hub, Form or Node
+    summary: Summary | NodeEntry,
+    *,
+    since: datetime | None,
+    created: datetime | None,
+) -> SummaryView:
+    """Return a summary for a page."""
     return SummaryView(
         kind=kind,
         namespace=summary.namespace,
@@ -126,7 +120,7 @@ def line(kind: Any, summary: Summary, since: datetime | None) -> SummaryView:  #
         form=summary.form,
         hub=summary.hub,
         since=since,
-        created=summary.created,
+        created=created,
     )
 
 

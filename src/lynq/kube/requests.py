@@ -98,6 +98,14 @@ def with_unused_version(obj: Object) -> Object:
     return {**obj, "metadata": {**obj["metadata"], "resourceVersion": "1"}}
 
 
+def with_uid(patch: dict[str, Any], uid: str) -> dict[str, Any]:
+    """Return the merge patch with the uid as precondition.
+
+    An object that was re-created meanwhile is another one: the API server answers with a conflict.
+    """
+    return {**patch, "metadata": {"uid": uid, **patch.get("metadata", {})}}
+
+
 def body(resource: Resource, obj: Object) -> bytes:
     """Return the request body of an object; apiVersion and kind of a dict are optional."""
     if isinstance(obj, dict):

@@ -134,3 +134,12 @@ def test_null_list_is_empty() -> None:
 )
 def test_object_is_removed_without_finalizers_and_grace_period(answer: bytes, gone: bool) -> None:  # noqa: FBT001
     assert requests.is_removed(answer, what="delete") is gone
+
+
+def test_uid_is_the_precondition_of_a_merge_patch() -> None:
+    patch = {"metadata": {"annotations": {"a": "b"}}, "spec": {"paused": True}}
+    assert requests.with_uid(patch, "u") == {
+        "metadata": {"uid": "u", "annotations": {"a": "b"}},
+        "spec": {"paused": True},
+    }
+    assert requests.with_uid({}, "u") == {"metadata": {"uid": "u"}}

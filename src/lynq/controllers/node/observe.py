@@ -119,7 +119,8 @@ class Observer:
         """Return every resource by id; `listed` are the objects of the inventory."""
         state.reset_on_new_generation(node)
         renderer = Renderer.of(node, variables, self._current_key.state)
-        observation = _Observation(self, node, renderer, state, listed, records, now)
+        owner = self.claims.owner(node)
+        observation = _Observation(self, node, owner, renderer, state, listed, records, now)
         resources = tuple(resources)
         observed = await gather_or_cancel(observation.observe(resource) for resource in resources)
         state.drop_heavy_renders()
@@ -192,16 +193,13 @@ class _Observation:
 
     observer: Observer
     node: LynqNode
+    owner: Owner
     renderer: Renderer
     state: NodeState
     listed: Collection[ObjectIdentity]
     records: Mapping[ObjectIdentity, AppliedRecord]
     now: datetime
     loop_time: LoopTime = field(default_factory=LoopTime)
-
-    @property
-    def owner(self) -> Owner:
-        return self.observer.claims.owner(self.node)
 
     async def observe(self, resource: TResource) -> ObservedResource:
         try:

@@ -20,7 +20,7 @@ from lynq.dashboard.types.details import (
 from lynq.dashboard.viewers import Viewer
 from lynq.dashboard.views.fleet_page import active_rows, form_cells
 from lynq.dashboard.views.tenant import row_values
-from lynq.dashboard.visible import Visible, condition_views, hub_line, node_view
+from lynq.dashboard.visible import Visible, condition_views, hub_line, node_line
 
 _SHOWN = ("host", "port", "database", "table", "path", "tls")
 _MAX_ROWS = 100
@@ -92,7 +92,7 @@ def _held(hub: LynqHub, visible: Visible) -> HeldView | None:
         count=held.count,
         digest=held.digest,
         message=condition.message if condition else "",
-        nodes=tuple(node_view(entry) for entry in entries if entry),
+        nodes=tuple(node_line(entry) for entry in entries if entry),
     )
 
 
@@ -119,7 +119,7 @@ async def row_page(
                 values={each.variable: each.value for each in row_values(nodes[uid], hub, forms)}
                 if uid in nodes
                 else {},
-                nodes=tuple(map(node_view, sorted(by_uid[uid], key=lambda node: node.name))),
+                nodes=tuple(map(node_line, sorted(by_uid[uid], key=lambda node: node.name))),
             )
             for uid in page.items
         ),

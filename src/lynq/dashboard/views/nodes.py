@@ -13,7 +13,7 @@ from lynq.dashboard.projection import NodeEntry
 from lynq.dashboard.query import BadQuery
 from lynq.dashboard.types.lists import NodePage
 from lynq.dashboard.views.problems import problem_nodes
-from lynq.dashboard.visible import Visible, count, counted_as, node_view
+from lynq.dashboard.visible import Visible, count, counted_as, node_line
 
 _SORTS: Final[dict[str, Callable[[NodeEntry], Any]]] = {
     "name": lambda _: "",
@@ -49,7 +49,7 @@ def node_page(visible: Visible, request: web.Request, now: datetime, grace: floa
     size = query.limit(request)
     page = query.page(nodes, key, query.text(request, "after"), size, descending=descending)
     return NodePage(
-        items=tuple(map(node_view, page.items)),
+        items=tuple(map(node_line, page.items)),
         total=len(nodes),
         counts=counts,
         next=page.next,

@@ -17,7 +17,7 @@ from lynq.dashboard.projection import NodeEntry
 from lynq.dashboard.types.common import SummaryView
 from lynq.dashboard.types.lists import ProblemGroup, ProblemsView
 from lynq.dashboard.views.headlines import Headline
-from lynq.dashboard.visible import Visible, at, count, form_line, hub_line, node_view
+from lynq.dashboard.visible import Visible, at, count, form_line, hub_line, node_line
 
 _SETTLING: Final = frozenset({"Progressing", "Deleting"})
 """States that are a problem only if they last."""
@@ -54,7 +54,7 @@ def problems_view(
 
     def line(problem: AnyProblem) -> SummaryView:
         if isinstance(problem, NodeEntry):
-            return node_view(problem)
+            return node_line(problem)
         key: Any = (problem.namespace, problem.name)
         return hub_line(hubs[key]) if problem.kind == "hub" else form_line(forms[key])
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from lynq.dashboard.options import MAX_HITS
 from lynq.dashboard.types.common import SummaryView
 from lynq.dashboard.types.lists import SearchResults
-from lynq.dashboard.visible import Visible, form_line, hub_line, node_view
+from lynq.dashboard.visible import Visible, form_line, hub_line, node_line
 
 
 class _Hit(NamedTuple):
@@ -38,7 +38,7 @@ def _hits(visible: Visible, words: list[str]) -> Iterator[_Hit]:
     for node in visible.nodes():
         names = (node.uid, node.name, node.form, node.namespace)
         if (rank := _rank(words, names)) is not None:
-            yield _Hit(rank, len(node.name), node.name, node.namespace, partial(node_view, node))
+            yield _Hit(rank, len(node.name), node.name, node.namespace, partial(node_line, node))
 
 
 def _rank(words: list[str], names: tuple[str, ...]) -> int | None:

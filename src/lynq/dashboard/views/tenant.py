@@ -86,7 +86,12 @@ async def _explained(
     hub, form = await reader.hub_of(node), await reader.form_of(node)
     explanation = explain_node(node, hub, form, await reader.read(node))
     view = TenantNode(
-        summary=line("Node", summary_of(node, explanation), explanation.since),
+        summary=line(
+            "Node",
+            summary_of(node, explanation),
+            since=explanation.since,
+            created=node.metadata.creation_timestamp,
+        ),
         causes=tuple(map(cause_view, explanation.causes)),
         notes=tuple(map(cause_view, explanation.notes)),
         resources=node_resources(node.spec, node.status.resources),
