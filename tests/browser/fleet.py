@@ -13,7 +13,7 @@ from waiting import eventually
 
 MARKUP = "<img src=x onerror=window.injected=1>"
 """A value that runs code in a page that takes it for markup."""
-LONG_NAME = "the-tenant-whose-name-nobody-shortened-in-time"
+LONG_NAME = "the-tenant-with-a-name-that-fits-in-no-column"
 BROKEN_IMAGE = "nonexistent"
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 

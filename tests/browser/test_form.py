@@ -50,7 +50,7 @@ async def test_preview_shows_the_template_beside_its_result(tab: Tab) -> None:
 
 async def test_preview_of_an_unknown_row_says_what_to_do(tab: Tab) -> None:
     tab.allowed = ("404",)
-    page = await open_form(tab, query="tab=preview&uid=nobody")
+    page = await open_form(tab, query="tab=preview&uid=absent")
     await expect(page.get_by_role("alert")).to_contain_text("choose another row")
 
 

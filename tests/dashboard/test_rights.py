@@ -129,7 +129,7 @@ async def test_proxied_viewer_has_the_rights_of_their_groups(
             total: int = (await response.json())["total"]
             return total
 
-        assert await nodes("nobody") == 0
+        assert await nodes("ungrouped") == 0
         assert await nodes("a-team,shop-team,z-team") == 2
         # No proxy grants the groups of Kubernetes itself.
         assert await nodes("system:masters") == 0

@@ -148,7 +148,7 @@ async def test_trigger_of_an_earlier_release_names_no_rows(
         await expect(None, notifier, postgresql_push, insert)
 
 
-async def test_statement_without_rows_notifies_nobody(uid_triggers: PostgreSQLPush) -> None:
+async def test_statement_without_rows_sends_no_notification(uid_triggers: PostgreSQLPush) -> None:
     async with count_changes(uid_triggers.settings, "tenants", "id") as notifier:
         before = notifier.changes
         await uid_triggers.execute("UPDATE tenants SET name = 'x' WHERE id = 99")

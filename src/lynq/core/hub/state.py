@@ -179,7 +179,7 @@ class PlanState:
                 self.changed_nodes = None
 
     def take_changed_nodes(self) -> set[str] | None:
-        """Return the changed nodes, and record anew from now on."""
+        """Return the changed nodes, and forget them."""
         names, self.changed_nodes = self.changed_nodes, set()
         return names
 
