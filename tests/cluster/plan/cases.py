@@ -68,9 +68,13 @@ def rows(*new: Row) -> Change:
     return change
 
 
-def form(**spec: Any) -> Change:
-    """Replace fields of the form."""
-    return lambda env: env.patch(FORMS, "web", {"spec": spec})
+def form(name: str = "web", **spec: Any) -> Change:
+    """Replace fields of a form."""
+    return lambda env: env.patch(FORMS, name, {"spec": spec})
+
+
+def second_form(*config_maps: Object) -> Change:
+    return lambda env: env.create_form("extra", configMaps=list(config_maps))
 
 
 def hub(**spec: Any) -> Change:
@@ -113,6 +117,8 @@ MANY: tuple[Row, ...] = tuple((f"t{number:02}", 1, "pro") for number in range(12
 RETAIN = {"deletionPolicy": "Retain"}
 BOTH = {"configMaps": [entry()], "secrets": [secret()]}
 KEPT = (("beta", 1, "pro"),)
+EXTRA = entry("extra", nameTemplate="{{ .uid }}-extra")
+MOVED = entry("moved", nameTemplate="{{ .uid }}-moved")
 FREE: tuple[Row, ...] = (("acme", 1, "free"), ("beta", 1, "pro"))
 
 CASES = (
@@ -166,7 +172,33 @@ CASES = (
     Case("form-paused", steps(form(paused=True), rows(*FREE))),
     Case(
         "second-form-added",
-        lambda env: env.create_form("extra", configMaps=[entry(nameTemplate="{{ .uid }}-extra")]),
+        second_form(EXTRA),
+    ),
+    Case(
+        "entry-moved-to-another-form",
+        steps(form(configMaps=[]), form("extra", configMaps=[EXTRA, entry("moved")])),
+        BOTH,
+        arrange=second_form(EXTRA),
+    ),
+    Case(
+        "entry-moved-from-another-form",
+        steps(form("extra", configMaps=[EXTRA]), form(configMaps=[entry(), MOVED])),
+        arrange=second_form(EXTRA, MOVED),
+    ),
+    Case(
+        "retained-entry-moved-to-another-form",
+        steps(form(configMaps=[]), form("extra", configMaps=[EXTRA, entry(**RETAIN)])),
+        BOTH | {"configMaps": [entry(**RETAIN)]},
+        arrange=second_form(EXTRA),
+    ),
+    Case(
+        "forced-entry-moved-to-another-form",
+        steps(
+            form(configMaps=[]),
+            form("extra", configMaps=[EXTRA, entry(conflictPolicy="Force")]),
+        ),
+        BOTH | {"configMaps": [entry(conflictPolicy="Force")]},
+        arrange=second_form(EXTRA),
     ),
     Case(
         "form-changed-under-max-skew",

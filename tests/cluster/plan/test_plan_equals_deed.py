@@ -205,5 +205,12 @@ def test_plan_equals_deed(tenants: dict[str, Tenant], name: str) -> None:
     assert tenant.planned == tenant.written
 
 
+@pytest.mark.parametrize("name", [case.name for case in CASES if "entry-moved" in case.name])
+def test_object_whose_entry_moved_is_handed_over(tenants: dict[str, Tenant], name: str) -> None:
+    """The object is updated by its new node, and neither deleted nor created again."""
+    written = tenants[name].written
+    assert {action for (kind, *_), action in written.items() if kind != "LynqNode"} == {"Update"}
+
+
 def test_at_least_forty_kinds_of_change_are_compared() -> None:
     assert len({case.name for case in CASES}) >= 40

@@ -188,7 +188,11 @@ async def wait_for_no_owner_references(env: Environment, *names: str) -> set[str
 
 
 async def wait_for_garbage_collector(env: Environment, node: str) -> None:
-    """Wait until the garbage collector is done with a node, whose kind it may not know yet."""
+    """Wait until the garbage collector is done with a node.
+
+    It looks for new kinds every 30 s and then waits up to 30 s for their caches, and each test that
+    installs a definition makes it do so again. In a new cluster it does not know LynqNodes yet.
+    """
 
     async def is_collected() -> bool:
         metadata = (await env.get(NODES, node))["metadata"]
@@ -196,7 +200,7 @@ async def wait_for_garbage_collector(env: Environment, node: str) -> None:
             "deletionTimestamp" in metadata and "foregroundDeletion" not in metadata["finalizers"]
         )
 
-    await eventually(is_collected, within=60)
+    await eventually(is_collected, within=120)
 
 
 async def is_deleted(env: Environment, uids: set[str]) -> bool:
