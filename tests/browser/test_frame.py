@@ -52,6 +52,21 @@ async def test_search_finds_a_tenant_and_opens_it_by_keyboard(tab: Tab) -> None:
     )
 
 
+async def test_search_finds_an_object_and_opens_it_in_its_tenant(tab: Tab) -> None:
+    page = await opened(tab, "/fleet")
+    await page.keyboard.press("Control+k")
+    await page.keyboard.type("configmap globex-settings")
+    option = page.get_by_role("dialog").get_by_role("option")
+    await expect(option).to_have_count(1)
+    await expect(option).to_contain_text("globex-settings")
+    await expect(option).to_contain_text(f"globex · web · {tab.namespace}")
+    assert await violations(page) == []
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("heading", level=1)).to_have_text("globex")
+    details = page.get_by_role("complementary", name="settings")
+    await expect(details.locator(".yaml pre").first).to_contain_text("name: globex-settings")
+
+
 async def test_search_that_finds_nothing_says_what_to_do(tab: Tab) -> None:
     page = await opened(tab, "/fleet")
     await page.keyboard.press("/")

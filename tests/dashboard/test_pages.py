@@ -95,8 +95,34 @@ async def test_plan_has_only_what_waits_for_the_broken_tenant(
 
 async def test_search_finds_the_tenant_first(viewer: Browser) -> None:
     hits = (await viewer.json("/search?q=beta"))["items"]
-    assert hits[0]["uid"] == "beta"
+    assert (hits[0]["kind"], hits[0]["summary"]["uid"]) == ("Node", "beta")
     assert (await viewer.json("/search?q="))["items"] == []
+
+
+async def test_search_finds_objects_by_kind_namespace_and_name(
+    viewer: Browser, env: Environment
+) -> None:
+    for text in (f"deployment {env.namespace}/acme-web", "Deployment/acme-web"):
+        hit, *_ = (await viewer.json(f"/search?q={text}"))["items"]
+        assert (hit["kind"], hit["namespace"], hit["name"]) == (
+            "Deployment",
+            env.namespace,
+            "acme-web",
+        )
+        assert (hit["resourceId"], hit["summary"]["name"]) == ("web", "acme-web")
+    # The node itself comes before its objects.
+    kinds = [hit["kind"] for hit in (await viewer.json("/search?q=acme-web"))["items"]]
+    assert kinds[0] == "Node"
+    assert set(kinds[1:]) == {"Deployment", "Service"}
+
+
+async def test_search_finds_a_rejected_row(viewer: Browser) -> None:
+    (hit,) = (await viewer.json("/search?q=gamma"))["items"]
+    assert (hit["kind"], hit["name"], hit["summary"]["kind"]) == ("Row", "Gamma", "Hub")
+
+
+async def test_search_has_at_most_twenty_hits(viewer: Browser) -> None:
+    assert 0 < len((await viewer.json("/search?q=a"))["items"]) <= 20
 
 
 async def test_topology_draws_hub_form_nodes_and_focused_resources(

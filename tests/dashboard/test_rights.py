@@ -1,6 +1,7 @@
 """Who sees what: login, sessions, rights per namespace, and requests of other sites."""
 
 import ipaddress
+from collections.abc import AsyncIterator
 
 import pytest
 from yarl import URL
@@ -8,7 +9,9 @@ from yarl import URL
 from cluster.controllers.environment import NODES, Environment
 from dashboard.conftest import Browser, Serve, browsing
 from lynq.dashboard.options import AuthMode
+from lynq.kube.resource import NAMESPACES
 from rights import BINDINGS, wait_until_allowed
+from waiting import eventually
 
 PATHS = (
     "/session",
@@ -46,6 +49,37 @@ async def test_viewer_sees_only_the_namespace_of_their_rights(
     assert {node["namespace"] for node in nodes["items"]} == {env.namespace}
 
 
+@pytest.fixture
+async def hidden_namespace(env: Environment) -> AsyncIterator[str]:
+    """A namespace in which only the kubeconfig has rights, with a node that has a ConfigMap."""
+    namespace = f"{env.namespace}-hidden"
+    await env.client.create(NAMESPACES, {"metadata": {"name": namespace}})
+    node = {"metadata": {"name": "acme-web"}, "spec": (await env.get(NODES, "acme-web"))["spec"]}
+    await env.client.create(NODES, node, namespace)
+    entry = {"apiVersion": "v1", "kind": "ConfigMap", "namespace": namespace, "name": "classified"}
+    entry |= {"id": "settings", "state": "Ready"}
+    status = {"status": {"resources": [entry]}}
+    await env.client.patch(NODES, "acme-web", status, namespace, subresource="status")
+    yield namespace
+    await env.client.delete(NAMESPACES, namespace)
+
+
+async def test_search_has_only_objects_of_nodes_that_the_viewer_may_list(
+    viewer: Browser, stranger: Browser, admin: Browser, env: Environment, hidden_namespace: str
+) -> None:
+    async def found(browser: Browser, text: str) -> set[str]:
+        hits = (await browser.json(f"/search?q={text}"))["items"]
+        return {hit["namespace"] for hit in hits}
+
+    async def watched() -> bool:
+        return await found(admin, "configmap classified") == {hidden_namespace}
+
+    await eventually(watched)
+    for text in ("classified", "acme-web", "configmap", hidden_namespace):
+        assert await found(viewer, text) <= {env.namespace}, text
+        assert await found(stranger, text) == set(), text
+
+
 async def test_viewer_without_rights_sees_nothing(stranger: Browser, env: Environment) -> None:
     assert (await stranger.json("/session"))["namespaces"] == []
     problems = await stranger.json("/problems")
@@ -54,7 +88,8 @@ async def test_viewer_without_rights_sees_nothing(stranger: Browser, env: Enviro
     assert any("grant the verb list on lynqnodes" in denial for denial in problems["denials"])
     assert (await stranger.json("/nodes"))["items"] == []
     assert (await stranger.json("/fleet"))["hubs"] == []
-    assert (await stranger.json("/search?q=acme"))["items"] == []
+    for text in ("acme", "deployment acme-web", "Gamma"):
+        assert (await stranger.json(f"/search?q={text}"))["items"] == [], text
     assert (await stranger.json("/topology"))["shapes"] == []
     place = env.namespace
     for path in (

@@ -209,9 +209,18 @@ export interface TopologyView {
   denials: string[];
 }
 
-/** `GET /search?q=`: the best 20 matches over hubs, forms, nodes and resources. */
+/** What a search has found: a hub, form or node, an object of a node, or a rejected row. */
+export interface SearchHit {
+  kind: string;
+  namespace: string;
+  name: string;
+  resourceId: string;
+  summary: SummaryView;
+}
+
+/** `GET /search?q=`: the best 20 matches. */
 export interface SearchResults {
-  items: SummaryView[];
+  items: SearchHit[];
 }
 
 /** One message of `GET /stream?namespace=&after=` (server-sent events, event `change`).

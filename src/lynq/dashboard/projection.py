@@ -21,6 +21,7 @@ from lynq.controllers.decoding import NodeDecoder, RawObject, Unreadable, decode
 from lynq.core.explain.summary import READY, explain_status, summary_of
 from lynq.dashboard.changes import ChangeLog
 from lynq.dashboard.latency import Latency
+from lynq.dashboard.object_names import objects_pattern
 from lynq.kube import Client, Informer, InformerPhase, ObjectChange
 from lynq.kube.resource import resource_of
 
@@ -55,6 +56,8 @@ class NodeEntry(Struct, frozen=True, gc=False):
     created: int
     written: float
     """When the hub last wrote the node for a new row or form; 0 if it is unknown."""
+    objects: str = ""
+    """The names of the objects, without the uid (`object_names`)."""
 
     @property
     def kind(self) -> str:
@@ -106,6 +109,7 @@ class NodeProjection:
             _seconds(first.since if first and first.since else explanation.since),
             _seconds(summary.created),
             written.timestamp() if written else 0.0,
+            objects_pattern(node.status.resources, summary.uid),
         )
 
 

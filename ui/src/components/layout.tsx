@@ -155,7 +155,7 @@ export function Layout({ viewer, children }: { viewer: SessionView; children: Co
           <NamespaceChooser viewer={viewer} />
           <button type="button" class="search-button" onClick={() => openDialog("search")} aria-label="Search" aria-keyshortcuts="Control+K /">
             <Icon path="M7 2.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 0 0 0-9zM10.5 10.5l3.5 3.5" />
-            <span>Search tenants, forms, hubs…</span>
+            <span>Search tenants, objects, forms…</span>
             <kbd>Ctrl K</kbd>
           </button>
           <div class="top-end">

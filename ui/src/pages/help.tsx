@@ -7,7 +7,7 @@ import { closeDialog } from "../dialogs";
 import { viewer } from "../session";
 
 const KEYS = [
-  ["Ctrl K or /", "Search tenants, forms and hubs"],
+  ["Ctrl K or /", "Search tenants, objects, forms and hubs"],
   ["j, k", "Next and previous item of a list"],
   ["Enter", "Open the item"],
   ["Esc", "Close a dialog"],

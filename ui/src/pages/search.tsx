@@ -1,6 +1,7 @@
 // The search dialog: the server's best matches while typing; arrow keys choose.
 import { useEffect, useState } from "preact/hooks";
 import { urls } from "../api";
+import type { SearchHit } from "../api-types";
 import { Dialog } from "../components/dialog";
 import { State } from "../components/state";
 import { useData } from "../data";
@@ -24,7 +25,7 @@ export function SearchDialog() {
     const item = items[index];
     if (!item) return;
     closeDialog();
-    navigate(pathOf(item));
+    navigate(target(item));
   };
   const onKey = (event: KeyboardEvent): void => {
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
@@ -44,11 +45,11 @@ export function SearchDialog() {
         type="text"
         class="search-input"
         role="combobox"
-        aria-label="Search tenants, forms and hubs"
+        aria-label="Search tenants, objects, forms and hubs"
         aria-expanded={items.length > 0}
         aria-controls="results"
         aria-activedescendant={items.length ? `result-${selected}` : undefined}
-        placeholder="Tenant, form, hub or resource"
+        placeholder="Tenant, object, form or hub"
         autocomplete="off"
         autofocus
         value={text}
@@ -58,18 +59,16 @@ export function SearchDialog() {
       <ul id="results" class="results" role="listbox" aria-label="Results">
         {items.map((item, index) => (
           <li
-            key={`${item.kind}/${item.namespace}/${item.name}`}
+            key={`${item.kind}/${item.namespace}/${item.name}/${item.summary.name}/${item.resourceId}`}
             id={`result-${index}`}
             role="option"
             aria-selected={index === selected}
             onClick={() => open(index)}
             onMouseMove={() => setSelected(index)}
           >
-            <State state={item.state} compact />
-            <span class="cut result-name">{item.kind === "Node" ? item.uid || item.name : item.name}</span>
-            <span class="cut muted">
-              {item.kind === "Node" ? `${item.form} · ${item.namespace}` : item.namespace}
-            </span>
+            <State state={item.summary.state} compact />
+            <span class="cut result-name" title={item.name}>{title(item)}</span>
+            <span class="cut muted">{place(item)}</span>
             <span class="tag">{item.kind === "Node" ? "Tenant" : item.kind}</span>
           </li>
         ))}
@@ -78,11 +77,30 @@ export function SearchDialog() {
         {results.error
           ? results.error.message
           : query && !results.loading && !items.length
-            ? `Nothing matches “${query}”. Search by the uid, by a name, or by a namespace.`
+            ? `Nothing matches “${query}”. Search by a uid, by the name of an object, form or hub, or by a namespace.`
             : query
               ? `${items.length} ${items.length === 1 ? "match" : "matches"}, the best first`
               : "Type a part of a name. ↑ ↓ choose, Enter opens."}
       </p>
     </Dialog>
   );
+}
+
+const isWhole = ({ kind }: SearchHit): boolean => kind === "Hub" || kind === "Form" || kind === "Node";
+
+const title = ({ kind, name, summary }: SearchHit): string => (kind === "Node" ? summary.uid || name : name);
+
+/** Where a hit is: what it belongs to, and its namespace. */
+function place(hit: SearchHit): string {
+  const { summary, namespace } = hit;
+  if (hit.kind === "Row") return `rejected by ${summary.name} · ${namespace}`;
+  const owner = hit.kind === "Node" ? [summary.form] : isWhole(hit) ? [] : [summary.uid, summary.form];
+  return [...owner, namespace].filter(Boolean).join(" · ");
+}
+
+/** The page of a hit; an object opens in the page of its tenant. */
+function target(hit: SearchHit): string {
+  const page = pathOf(hit.summary);
+  if (isWhole(hit) || !hit.resourceId) return page;
+  return `${page}?resource=${encodeURIComponent(`${hit.summary.name}:${hit.resourceId}`)}`;
 }

@@ -145,10 +145,23 @@ class TopologyView(ApiType, frozen=True, kw_only=True):
     denials: tuple[str, ...] = ()
 
 
-class SearchResults(ApiType, frozen=True, kw_only=True):
-    """`GET /search?q=`: the best 20 matches over hubs, forms, nodes and resources."""
+class SearchHit(ApiType, frozen=True, kw_only=True):
+    """What a search has found: a hub, form or node, an object of a node, or a rejected row."""
 
-    items: tuple[SummaryView, ...]
+    kind: str
+    """Hub, Form, Node, Row, or the kind of the object."""
+    namespace: str
+    name: str
+    resource_id: str = ""
+    """The resource of the object in its form."""
+    summary: SummaryView
+    """The hub, form or node; the node of the object; the hub of the row."""
+
+
+class SearchResults(ApiType, frozen=True, kw_only=True):
+    """`GET /search?q=`: the best 20 matches."""
+
+    items: tuple[SearchHit, ...]
 
 
 class ChangeMessage(ApiType, frozen=True, kw_only=True):
