@@ -6,9 +6,9 @@ import pytest
 from playwright.async_api import Page, expect
 
 from browser.conftest import PHONE, OpenTab, Site, Tab
-from browser.fleet import MARKUP, PARTNERS, hold_deletions, write_rows
+from browser.fleet import MARKUP, PARTNERS, Row, hold_deletions, write_rows
 from browser.test_frame import violations
-from cluster.controllers.environment import Environment
+from cluster.controllers.environment import FORMS, HUBS, Environment
 from waiting import eventually
 
 
@@ -102,6 +102,53 @@ async def test_approval_of_a_set_that_has_changed_is_refused(tab: Tab, env: Envi
     await expect(dialog.get_by_role("alert").last).to_be_visible()
     await page.keyboard.press("Escape")
     await expect(page.get_by_text("The deletion of 2 nodes is held")).to_be_visible()
+
+
+@pytest.fixture
+async def crowd(env: Environment) -> AsyncIterator[list[Row]]:
+    """A hub with 30 nodes, more than its status names."""
+    rows = [Row(f"member-{number:02}") for number in range(30)]
+    write_rows(env, rows, "crowd.db")
+    source = {"sqlite": {"path": "crowd.db", "table": "tenants"}}
+    await env.create_hub("crowd", source=source, deletionGuard={"maxCount": 1, "maxPercent": 10})
+    await env.create_form("crowd", "crowd")
+
+    async def created() -> bool:
+        return len([name for name in await env.node_names() if name.endswith("-crowd")]) == len(
+            rows
+        )
+
+    await eventually(created, within=30)
+    yield rows
+    await env.client.delete(FORMS, "crowd", env.namespace)
+    await env.client.delete(HUBS, "crowd", env.namespace)
+
+
+async def test_all_held_deletions_are_listed_or_the_command_that_lists_them(
+    tab: Tab, env: Environment, crowd: list[Row]
+) -> None:
+    write_rows(env, [crowd[-1]], "crowd.db")
+    await env.force_sync("crowd")
+    await env.wait_for_condition("DeletionHeld", "True", "crowd")
+    page = await open_hub(tab, "crowd")
+    held = page.get_by_role("region", name="Held deletions")
+    await expect(held).to_contain_text("The deletion of 29 nodes is held")
+    await expect(held).to_contain_text("And 9 more.")
+    command = f"lynq plan --hub crowd -n {tab.namespace} --all"
+    await expect(held.locator(".command code").first).to_have_text(command)
+    await held.get_by_role("button", name="Approve the deletion").click()
+    await expect(page.get_by_role("dialog")).to_contain_text("And 9 more.")
+    await page.keyboard.press("Escape")
+    # The digest proves the names if no row is left.
+    write_rows(env, [], "crowd.db")
+    await env.force_sync("crowd")
+    await expect(held).to_contain_text("The deletion of 30 nodes is held")
+    await expect(held).not_to_contain_text("more.")
+    await held.get_by_role("button", name="Next").click()
+    await expect(held.get_by_role("link", name="member-29-crowd")).to_be_visible()
+    await held.get_by_role("button", name="Approve the deletion").click()
+    await expect(page.get_by_role("dialog").get_by_role("listitem")).to_have_count(30)
+    assert await violations(page) == []
 
 
 @pytest.mark.usefixtures("held")

@@ -319,12 +319,18 @@ export interface RejectedRowView {
   message: string;
 }
 
+/** A node whose deletion is held. */
+export interface HeldNode {
+  name: string;
+  uid: string;
+}
+
 /** The deletions that the guard of a hub holds. */
 export interface HeldView {
   count: number;
   digest: string;
   message: string;
-  nodes: SummaryView[];
+  nodes: HeldNode[];
 }
 
 /** `GET /hubs/{namespace}/{name}`. */

@@ -22,7 +22,7 @@ MAX_HITS: Final = 20
 """Results of a search."""
 MAX_SHAPES: Final = 300
 """Shapes of the topology."""
-MAX_HELD: Final = 200
+MAX_HELD: Final = 1000
 """Nodes of held deletions that a hub shows."""
 MAX_UIDS: Final = 50
 """Rows that a form offers for a preview."""

@@ -5,6 +5,7 @@ import type { ActionRequest, HeldView } from "../api-types";
 import { viewer } from "../session";
 import { Button } from "./base";
 import { Confirmation } from "./confirmation";
+import { Command } from "./copy";
 
 type Target = Pick<ActionRequest, "kind" | "namespace" | "name">;
 type ActionName = "sync" | "pause" | "resume" | "reconcile" | "approve";
@@ -89,12 +90,24 @@ function AnswerLine({ answer }: { answer: Answer | null }) {
   );
 }
 
+/** What the list of held deletions leaves out, and the command that shows it. */
+export function MoreHeld({ hub, held }: { hub: Pick<Target, "namespace" | "name">; held: HeldView }) {
+  const more = held.count - held.nodes.length;
+  if (more <= 0) return null;
+  return (
+    <p>
+      <strong>And {more.toLocaleString("en")} more.</strong> These are the first {held.nodes.length.toLocaleString("en")}; the digest is of
+      all {held.count.toLocaleString("en")}. To see all of them: <Command text={`lynq plan --hub ${hub.name} -n ${hub.namespace} --all`} />
+    </p>
+  );
+}
+
 /** The approval of held deletions: of exactly the set that is shown, after the hub's name was typed. */
 export function Approval({ hub, held }: { hub: Target; held: HeldView }) {
   const { answer, isBusy, send, clear } = useAction(hub);
   const [shown, setShown] = useState<HeldView | null>(null);
   if (!viewer()?.allowActions) return null;
-  const count = (held: HeldView): string => (held.count === 1 ? "1 node" : `${held.count} nodes`);
+  const count = (held: HeldView): string => (held.count === 1 ? "1 node" : `${held.count.toLocaleString("en")} nodes`);
   const open = (): void => {
     clear();
     setShown(held);
@@ -120,8 +133,8 @@ export function Approval({ hub, held }: { hub: Target; held: HeldView }) {
           </p>
           <ul class="confirmation-list" tabIndex={0} aria-label="Nodes that will be deleted">
             {shown.nodes.map((node) => <li key={node.name}>{node.name}</li>)}
-            {shown.count > shown.nodes.length && <li class="muted">and {shown.count - shown.nodes.length} more</li>}
           </ul>
+          <MoreHeld hub={hub} held={shown} />
           <p class="muted">
             The approval is of exactly this set, digest <code>{shown.digest}</code>. If a row comes back or another one vanishes
             before, nothing is deleted.

@@ -2,9 +2,9 @@
 import { useEffect, useState } from "preact/hooks";
 import { urls } from "../api";
 import type { HeldView, HubView, RowView } from "../api-types";
-import { Actions, Approval } from "../components/actions";
+import { Actions, Approval, MoreHeld } from "../components/actions";
 import { Age } from "../components/age";
-import { Button, Empty, ErrorNotice, Loaded, Page, Panel, Tabs } from "../components/base";
+import { Button, Cut, Empty, ErrorNotice, Loaded, Page, Panel, Tabs } from "../components/base";
 import { Conditions } from "../components/conditions";
 import { Command } from "../components/copy";
 import { NodeCounts } from "../components/node-counts";
@@ -122,11 +122,15 @@ function Held({ hub, held }: { hub: HubView; held: HeldView }) {
       </p>
       <ul class="held-list" aria-label="Nodes whose deletion is held">
         {held.nodes.slice(page * HELD_PER_PAGE, (page + 1) * HELD_PER_PAGE).map((node) => (
-          <li key={node.name}><a class="cut" href={pathOf(node)} title={node.name}>{node.name}</a></li>
+          <li key={node.name}>
+            {node.uid
+              ? <a class="cut" href={tenantPath(namespace, node.uid)} title={node.name}>{node.name}</a>
+              : <Cut text={node.name} />}
+          </li>
         ))}
       </ul>
       <Pager page={page} size={HELD_PER_PAGE} total={held.nodes.length} what="nodes" onPage={setPage} />
-      {held.count > held.nodes.length && <p class="muted">These are {held.nodes.length} of {held.count}: the status of the hub names only the first.</p>}
+      <MoreHeld hub={hub.summary} held={held} />
       {viewer()?.allowActions
         ? <Approval hub={{ kind: "Hub", namespace, name }} held={held} />
         : <p class="held-command">This server allows no actions. Approve with <Command text={`lynq approve ${name} -n ${namespace} --digest ${held.digest}`} /></p>}

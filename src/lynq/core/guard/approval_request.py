@@ -5,13 +5,14 @@ Rows that came back or vanished since make another set, and the person has not s
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from lynq.api import HeldDeletions, LynqHub, LynqNode
 from lynq.api.conditions import is_true
 from lynq.api.reasons import ConditionType
+from lynq.core.guard.approval import digest_of, spent_approvals
 
 PLAN_SCHEMA: Final = "lynq.sh/plan/v1"
 """The schema of the plans that can be approved."""
@@ -40,6 +41,22 @@ def held_now(hub: LynqHub) -> HeldDeletions:
             "operator, or set the annotation that the condition DeletionHeld names"
         )
     raise NotApprovable("no deletion is held, so there is nothing to approve")
+
+
+def held_nodes(hub: LynqHub, live: Collection[str]) -> tuple[str, ...]:
+    """Return the names of the held nodes, sorted: all of them if that can be proved.
+
+    The status has only the first names. All nodes behind the last one of them, of those that exist
+    and are not being deleted, are held as well if the digest is that of all names together: so it
+    is if all rows have vanished. Otherwise only a read of the rows shows the others.
+    """
+    held = hub.status.held_deletions
+    if held is None or held.count <= len(held.nodes) or not held.nodes:
+        return held.nodes if held else ()
+    names = (*held.nodes, *sorted(name for name in live if name > held.nodes[-1]))
+    spent = spent_approvals(hub.status.deletion_guard)
+    is_proved = len(names) == held.count and digest_of(names, spent) == held.digest
+    return names if is_proved else held.nodes
 
 
 def check_digest(held: HeldDeletions, digest: str, *, origin: str) -> None:

@@ -116,14 +116,22 @@ class RejectedRowView(ApiType, frozen=True, kw_only=True):
     message: str = ""
 
 
+class HeldNode(ApiType, frozen=True, kw_only=True):
+    """A node whose deletion is held."""
+
+    name: str
+    uid: str = ""
+    """Empty if the viewer may not list nodes."""
+
+
 class HeldView(ApiType, frozen=True, kw_only=True):
     """The deletions that the guard of a hub holds."""
 
     count: int
     digest: str
     message: str = ""
-    nodes: tuple[SummaryView, ...] = ()
-    """At most 200."""
+    nodes: tuple[HeldNode, ...] = ()
+    """The first 1,000; or the first 20, if only a read of the rows shows the others."""
 
 
 class HubView(ApiType, frozen=True, kw_only=True):

@@ -6,11 +6,13 @@ from lynq.api.metadata import ObjectKey
 from lynq.api.names import LABEL_HUB, LABEL_UID
 from lynq.api.reasons import ConditionType
 from lynq.core.explain.columns import columns_by_variable
+from lynq.core.guard.approval_request import held_nodes
 from lynq.dashboard import query
 from lynq.dashboard.options import MAX_HELD
 from lynq.dashboard.projection import HUBS, NODES, NodeEntry
 from lynq.dashboard.types.common import RowValue
 from lynq.dashboard.types.details import (
+    HeldNode,
     HeldView,
     HubView,
     RejectedRowView,
@@ -85,14 +87,21 @@ def _held(hub: LynqHub, visible: Visible) -> HeldView | None:
     if held is None:
         return None
     condition = find_condition(hub.status.conditions, ConditionType.DELETION_HELD)
-    namespace = hub.metadata.namespace
-    names = held.nodes[:MAX_HELD] if visible.has("Node", namespace) else ()
-    entries = (visible.projection.node(ObjectKey(namespace, name)) for name in names)
+    key = hub.metadata.key
+    nodes = {
+        node.name: node
+        for node in (visible.nodes() if visible.has("Node", key.namespace) else ())
+        if (node.namespace, node.hub) == key
+    }
+    live = [name for name, node in nodes.items() if node.state != "Deleting"]
     return HeldView(
         count=held.count,
         digest=held.digest,
         message=condition.message if condition else "",
-        nodes=tuple(node_line(entry) for entry in entries if entry),
+        nodes=tuple(
+            HeldNode(name=name, uid=nodes[name].uid if name in nodes else "")
+            for name in held_nodes(hub, live)[:MAX_HELD]
+        ),
     )
 
 

@@ -4,13 +4,23 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from lynq.api import Condition, ConditionStatus, HeldDeletions, HubStatus, LynqHub
+from lynq.api import (
+    Condition,
+    ConditionStatus,
+    DeletionGuardStatus,
+    HeldDeletions,
+    HubStatus,
+    LynqHub,
+)
 from lynq.core.guard.approval import held_deletions
 from lynq.core.guard.approval_request import (
     NotApprovable,
     PlannedDeletions,
     check_digest,
+    held_nodes,
     held_now,
     planned_deletions,
 )
@@ -92,3 +102,34 @@ def test_plan_names_its_nodes() -> None:
 def test_unusable_plan_is_refused(text: str, problem: str) -> None:
     with pytest.raises(NotApprovable, match=problem):
         planned_deletions(text, "tenants")
+
+
+def names(count: int) -> list[str]:
+    return [f"n{number:03}-web" for number in range(count)]
+
+
+def holding(held: list[str], *spent: str) -> LynqHub:
+    status = HubStatus(
+        held_deletions=held_deletions(held, spent),
+        deletion_guard=DeletionGuardStatus(spent_approvals=spent),
+    )
+    return hub_with(status)
+
+
+@pytest.mark.parametrize("spent", [(), (held_deletions(names(50)).digest,)])  # type: ignore[union-attr]
+def test_all_held_nodes_are_named_if_all_rows_have_vanished(spent: tuple[str, ...]) -> None:
+    assert held_nodes(holding(names(50), *spent), names(50)) == tuple(names(50))
+
+
+def test_only_the_first_held_nodes_are_named_if_others_are_not_held() -> None:
+    assert held_nodes(holding(names(50)), [*names(50), "z-web"]) == tuple(names(20))
+    # As many nodes as are held, but others.
+    assert held_nodes(holding(names(50)), [*names(49), "z-web"]) == tuple(names(20))
+
+
+@given(st.sets(st.sampled_from(names(40))), st.sets(st.sampled_from(names(40))))
+def test_named_nodes_are_held(held: set[str], others: set[str]) -> None:
+    named = held_nodes(holding(sorted(held)), held | others)
+    assert set(named) <= held
+    assert list(named) == sorted(named)
+    assert len(named) >= min(20, len(held))
