@@ -1,9 +1,13 @@
 """The page of a form: its nodes, its graph and templates, the preview, and the plan."""
 
+import asyncio
+
+import pytest
 from playwright.async_api import Page, expect
 
 from browser.conftest import PHONE, OpenTab, Site, Tab
 from browser.test_frame import violations
+from lynq.plan.simulation import Progress, Simulation
 
 
 async def open_form(tab: Tab, name: str = "web", query: str = "") -> Page:
@@ -62,6 +66,36 @@ async def test_plan_shows_totals_and_what_cannot_be_applied(tab: Tab) -> None:
     await expect(page.get_by_text("Nothing was changed.")).to_be_visible()
     await expect(page.get_by_role("region", name="Cannot be applied")).to_contain_text("vandelay")
     assert await violations(page) == []
+
+
+async def test_plan_shows_its_progress_and_ends_when_the_page_is_left(
+    tab: Tab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cancelled = asyncio.Event()
+
+    async def endless(
+        _self: Simulation, _hub: object, _rows: object, progress: Progress, *, sample: int
+    ) -> None:
+        progress(30, sample)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+
+    monkeypatch.setattr(Simulation, "plan", endless)
+    page = await open_form(tab, query="tab=plan")
+    start = page.get_by_role("button", name="Plan over all rows")
+    await start.click()
+    await expect(page.get_by_text("30 of 200 nodes rendered")).to_be_visible()
+    await expect(page.get_by_role("progressbar")).to_have_attribute("value", "30")
+    assert await violations(page) == []
+    await page.get_by_role("button", name="Cancel").click()
+    await asyncio.wait_for(cancelled.wait(), 5)
+    cancelled.clear()
+    await start.click()
+    await expect(page.get_by_text("30 of 200 nodes rendered")).to_be_visible()
+    await page.get_by_role("link", name="Fleet").click()
+    await asyncio.wait_for(cancelled.wait(), 5)
 
 
 async def test_form_fits_a_phone(open_tab: OpenTab, site: Site) -> None:

@@ -1,9 +1,15 @@
 """The pages of one tenant, form and hub, and of the fleet."""
 
+import asyncio
+import json
 from typing import Any
+
+import pytest
 
 from cluster.controllers.environment import Environment
 from dashboard.conftest import Browser
+from lynq.kube.errors import ConnectionFailed
+from lynq.plan.simulation import Simulation
 from waiting import eventually
 
 
@@ -91,6 +97,33 @@ async def test_plan_has_only_what_waits_for_the_broken_tenant(
     assert created == [("Create", "Service", "beta-web")]
     of_form = (await admin.json(f"/forms/{env.namespace}/web/plan"))["plan"]
     assert [change["name"] for change in of_form["changes"]] == ["beta-web"]
+
+
+async def plan_lines(browser: Browser, path: str) -> list[Any]:
+    """Return the lines of a plan that shows its progress."""
+    response = await browser.get(f"/api/v2{path}?progress=true")
+    assert response.status == 200, await response.text()
+    assert response.headers["Content-Security-Policy"]
+    return [json.loads(line) for line in (await response.text()).splitlines()]
+
+
+async def test_plan_reports_how_many_nodes_are_done(admin: Browser, env: Environment) -> None:
+    *before, last = await plan_lines(admin, f"/forms/{env.namespace}/web/plan")
+    assert [change["name"] for change in last["view"]["plan"]["changes"]] == ["beta-web"]
+    assert all(line["progress"]["done"] <= line["progress"]["total"] for line in before)
+
+
+async def test_error_of_a_long_plan_is_its_last_line(
+    admin: Browser, env: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_args: object, **_options: object) -> None:
+        await asyncio.sleep(0.5)
+        raise ConnectionFailed("the API server does not answer")
+
+    monkeypatch.setattr(Simulation, "plan", fail)
+    *before, last = await plan_lines(admin, f"/hubs/{env.namespace}/hub/plan")
+    assert before[-1]["progress"]["phase"] == "Reading"
+    assert last["error"] == "the API server does not answer"
 
 
 async def test_search_finds_the_tenant_first(viewer: Browser) -> None:

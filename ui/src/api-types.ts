@@ -312,6 +312,20 @@ export interface PlanView {
   denials: string[];
 }
 
+/** How far a plan is. */
+export interface PlanProgress {
+  phase: "Planning" | "Reading" | "Waiting";
+  done: number;
+  total: number;
+}
+
+/** One line of `GET /forms/…/plan?progress=true` or `/hubs/…`: the last has a view or error. */
+export interface PlanMessage {
+  progress: PlanProgress | null;
+  view: PlanView | null;
+  error: string;
+}
+
 /** A row that the hub rejected. */
 export interface RejectedRowView {
   uid: string;

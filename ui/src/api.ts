@@ -8,6 +8,8 @@ import type {
   HubView,
   NodePage,
   ObjectView,
+  PlanMessage,
+  PlanProgress,
   PlanView,
   PreviewView,
   ProblemsView,
@@ -42,6 +44,11 @@ export function endpoint(path: string, query: Query = {}): string {
 }
 
 export async function request<T>(url: string, init: RequestInit = {}): Promise<T> {
+  const response = await send(url, init);
+  return (response.status === 204 ? undefined : await response.json()) as T;
+}
+
+async function send(url: string, init: RequestInit): Promise<Response> {
   let response: Response;
   try {
     response = await fetch(url, { ...init, credentials: "same-origin", cache: "no-store" });
@@ -49,9 +56,28 @@ export async function request<T>(url: string, init: RequestInit = {}): Promise<T
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw new ApiError(0, "The dashboard server does not answer. The page tries again by itself.");
   }
-  if (response.ok) return (response.status === 204 ? undefined : await response.json()) as T;
+  if (response.ok) return response;
   const body = (await response.json().catch(() => null)) as ErrorBody | null;
   throw new ApiError(response.status, body?.error || `The dashboard server answered ${response.status}.`);
+}
+
+/** Load a plan, and report how far it is. */
+export async function fetchPlan(url: Url<PlanView>, report: (progress: PlanProgress) => void, signal: AbortSignal): Promise<PlanView> {
+  const response = await send(`${url.url}?progress=true`, { signal });
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) throw new ApiError(0, "The connection to the dashboard server was lost: plan again.");
+    const lines = (text + value).split("\n");
+    text = lines.pop()!;
+    for (const line of lines) {
+      const message = JSON.parse(line) as PlanMessage;
+      if (message.error) throw new ApiError(0, message.error);
+      if (message.view) return message.view;
+      if (message.progress) report(message.progress);
+    }
+  }
 }
 
 const one = (value: string): string => encodeURIComponent(value);

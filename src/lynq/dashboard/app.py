@@ -24,10 +24,11 @@ from lynq.dashboard.guards import (
 )
 from lynq.dashboard.legacy import LegacyApi
 from lynq.dashboard.options import MAX_BODY, DashboardOptions
+from lynq.dashboard.plan_stream import send_plan
 from lynq.dashboard.projection import NODES, NodeEntry, Projection
 from lynq.dashboard.static_files import StaticFiles
 from lynq.dashboard.stream import Streams
-from lynq.dashboard.types.details import ActionRequest
+from lynq.dashboard.types.details import ActionRequest, PlanView
 from lynq.dashboard.types.lists import LoginRequest
 from lynq.dashboard.viewers import COOKIE, Viewer, Viewers
 from lynq.dashboard.views.fleet_page import fleet_view
@@ -195,8 +196,7 @@ class App:
 
     async def _form_plan(self, request: web.Request, viewer: Viewer) -> object:
         key, _ = await self._named(request, viewer)
-        visible = await Visible.to(viewer, self.projection)
-        return await self.planner.of_form(viewer, visible, key)
+        return await self._planned(request, viewer, key, self.planner.of_form)
 
     async def _hub(self, request: web.Request, viewer: Viewer) -> object:
         key, visible = await self._named(request, viewer)
@@ -204,8 +204,21 @@ class App:
 
     async def _hub_plan(self, request: web.Request, viewer: Viewer) -> object:
         key, _ = await self._named(request, viewer)
+        return await self._planned(request, viewer, key, self.planner.of_hub)
+
+    async def _planned(
+        self,
+        request: web.Request,
+        viewer: Viewer,
+        key: ObjectKey,
+        plan: Callable[..., Awaitable[PlanView]],
+    ) -> object:
         visible = await Visible.to(viewer, self.projection)
-        return await self.planner.of_hub(viewer, visible, key)
+        if not query.flag(request, "progress"):
+            return await plan(viewer, visible, key)
+        return await send_plan(
+            request, lambda report: plan(viewer, visible, key, report), self.options.timing
+        )
 
     async def _rows(self, request: web.Request, viewer: Viewer) -> object:
         key, visible = await self._named(request, viewer)

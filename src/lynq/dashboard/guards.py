@@ -19,7 +19,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from lynq.dashboard.options import DashboardTiming
-from lynq.dashboard.query import BadQuery
+from lynq.dashboard.query import BadQuery, flag
 from lynq.dashboard.types.common import ErrorBody
 from lynq.dashboard.viewers import Unauthenticated
 from lynq.kube.errors import (
@@ -93,7 +93,7 @@ def guarded(timing: DashboardTiming, *, on_loopback: bool) -> Middleware:
                 _check_origin(request)
             async with asyncio.timeout(_limit(request, timing)):
                 response = await handler(request)
-        except (web.HTTPException, *_ERRORS) as error:
+        except (web.HTTPException, *EXPECTED_ERRORS) as error:
             response = _answer(error)
         except TimeoutError:
             response = _error(504, "The answer took too long: try a smaller filter.")
@@ -114,6 +114,9 @@ def security_headers() -> dict[str, str]:
 
 def _limit(request: web.Request, timing: DashboardTiming) -> float | None:
     if request.path.endswith("/stream"):
+        return None
+    if request.path.endswith("/plan") and flag(request, "progress"):
+        # A plan that shows its progress has a limit of its own.
         return None
     return timing.plan if request.path.endswith(("/plan", "/objects")) else timing.request
 
@@ -143,7 +146,14 @@ def check_action(request: web.Request) -> None:
         raise RequestRefused(403, f"An action needs the header {ACTION_HEADER}: true.")
 
 
-_ERRORS: Final = (RequestRefused, BadQuery, Unauthenticated, KubeError, msgspec.DecodeError)
+EXPECTED_ERRORS: Final = (
+    RequestRefused,
+    BadQuery,
+    Unauthenticated,
+    KubeError,
+    msgspec.DecodeError,
+)
+"""The errors whose message is for the viewer."""
 _STATUS: Final[tuple[tuple[type[Exception], int], ...]] = (
     (BadQuery, 400),
     (msgspec.DecodeError, 400),
@@ -161,18 +171,26 @@ _STATUS: Final[tuple[tuple[type[Exception], int], ...]] = (
 )
 
 
+def error_message(error: Exception) -> str:
+    """Return the sentence about one of the expected errors."""
+    return _status_and_message(error)[1]
+
+
 def _answer(error: Exception) -> web.Response:
+    return _error(*_status_and_message(error))
+
+
+def _status_and_message(error: Exception) -> tuple[int, str]:
     match error:
         case web.HTTPException():
-            return _error(error.status, error.reason)
+            return error.status, error.reason
         case RequestRefused():
-            return _error(error.status, str(error))
+            return error.status, str(error)
         case Unauthorized():
-            return _error(401, "The token has expired or was revoked: log in again.")
+            return 401, "The token has expired or was revoked: log in again."
         case Forbidden():
-            return _error(403, f"Not allowed: {error.missing_right or error}.")
-    status = next(code for kind, code in _STATUS if isinstance(error, kind))
-    return _error(status, str(error))
+            return 403, f"Not allowed: {error.missing_right or error}."
+    return next(code for kind, code in _STATUS if isinstance(error, kind)), str(error)
 
 
 def _error(status: int, message: str) -> web.Response:

@@ -79,6 +79,8 @@ class DashboardTiming:
     """How long a request may take."""
     plan: float = 60.0
     """How long a plan may take."""
+    watched_plan: float = 600.0
+    """How long a plan may take that shows its progress: the viewer can cancel it."""
     evidence: float = 0.25
     """How long the start page waits for the pods of its problems."""
     grace: float = 30.0

@@ -1,7 +1,7 @@
 // The plan of a form or hub: what would change over all rows, equal changes folded.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { fetchUrl, type Url } from "../api";
-import type { PlanView } from "../api-types";
+import { fetchPlan, type Url } from "../api";
+import type { PlanProgress, PlanView } from "../api-types";
 import { groupChanges, groupFailures, valueText, type ChangeGroup, type Plan } from "../model/plan";
 import { Button, Denials, Empty } from "./base";
 import { Tag } from "./tag";
@@ -12,7 +12,7 @@ const GROUPS_PER_PAGE = 20;
 const OBJECTS_PER_PAGE = 50;
 const WAVES = 5;
 
-type Run = { state: "idle" } | { state: "running"; start: number } | { state: "done"; view: PlanView; seconds: number } | { state: "failed"; message: string };
+type Run = { state: "idle" } | { state: "running"; start: number; progress: PlanProgress | null } | { state: "done"; view: PlanView; seconds: number } | { state: "failed"; message: string };
 
 export function PlanPanel({ url, subject }: { url: Url<PlanView>; subject: string }) {
   const [run, setRun] = useState<Run>({ state: "idle" });
@@ -22,9 +22,10 @@ export function PlanPanel({ url, subject }: { url: Url<PlanView>; subject: strin
     abort.current?.abort();
     const controller = (abort.current = new AbortController());
     const begin = performance.now();
-    setRun({ state: "running", start: begin });
+    const report = (progress: PlanProgress | null): void => setRun({ state: "running", start: begin, progress });
+    report(null);
     try {
-      const view = await fetchUrl(url, controller.signal);
+      const view = await fetchPlan(url, report, controller.signal);
       setRun({ state: "done", view, seconds: (performance.now() - begin) / 1000 });
     } catch (error) {
       if (controller.signal.aborted) setRun({ state: "idle" });
@@ -43,23 +44,31 @@ export function PlanPanel({ url, subject }: { url: Url<PlanView>; subject: strin
             : `What the operator would do for ${subject} now: a dry run on the API server. Nothing is changed.`}
         </span>
       </div>
-      {run.state === "running" && <Progress start={run.start} />}
+      {run.state === "running" && <Progress start={run.start} progress={run.progress} />}
       {run.state === "failed" && <p class="notice notice-failed" role="alert">{run.message}</p>}
       {run.state === "done" && <PlanResult view={run.view} />}
     </div>
   );
 }
 
-function Progress({ start }: { start: number }) {
+function Progress({ start, progress }: { start: number; progress: PlanProgress | null }) {
   const [now, setNow] = useState(start);
   useEffect(() => {
     const timer = setInterval(() => setNow(performance.now()), 500);
     return () => clearInterval(timer);
   }, []);
+  const { phase, done, total } = progress ?? { phase: "Reading", done: 0, total: 0 };
   return (
-    <div class="plan-progress" role="status">
-      <progress aria-label="The plan is being made" />
-      <span>Rows are read, rendered and sent as a dry run: {Math.floor((now - start) / 1000)} s</span>
+    <div class="plan-progress">
+      {total > 0 ? <progress aria-label="Planned nodes" value={done} max={total} /> : <progress aria-label="The plan begins" />}
+      <span>
+        {phase === "Waiting"
+          ? "Waiting for the plan of another viewer"
+          : total > 0
+            ? `${done.toLocaleString("en")} of ${total.toLocaleString("en")} nodes rendered and sent as a dry run`
+            : "Rows, forms and objects are read"}
+        , {Math.max(0, Math.floor((now - start) / 1000))} s. Leaving the page cancels the plan.
+      </span>
     </div>
   );
 }

@@ -108,6 +108,24 @@ class PlanView(ApiType, frozen=True, kw_only=True):
     denials: tuple[str, ...] = ()
 
 
+class PlanProgress(ApiType, frozen=True, kw_only=True):
+    """How far a plan is."""
+
+    phase: Literal["Waiting", "Reading", "Planning"]
+    """Waiting: for the plan of another viewer. Reading: nodes, forms and objects."""
+    done: int = 0
+    """Number of nodes that are planned."""
+    total: int = 0
+
+
+class PlanMessage(ApiType, frozen=True, kw_only=True):
+    """One line of `GET /forms/…/plan?progress=true` or `/hubs/…`: the last has a view or error."""
+
+    progress: PlanProgress | None = None
+    view: PlanView | None = None
+    error: str = ""
+
+
 class RejectedRowView(ApiType, frozen=True, kw_only=True):
     """A row that the hub rejected."""
 

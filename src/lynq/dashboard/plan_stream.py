@@ -1,0 +1,76 @@
+"""Sends a plan while it is computed: its progress in lines of JSON, and the plan as the last one.
+
+A plan over thousands of rows takes longer than a person waits for a page that says nothing. The
+plan ends with its request: a page that is left computes nothing.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import msgspec
+from aiohttp import web
+
+from lynq.dashboard.guards import EXPECTED_ERRORS, error_message, security_headers
+from lynq.dashboard.options import DashboardTiming
+from lynq.dashboard.types.details import PlanMessage, PlanProgress, PlanView
+
+CONTENT_TYPE: Final = "application/x-ndjson"
+
+Report = Callable[[PlanProgress], None]
+"""Called with the progress of a plan."""
+
+
+async def send_plan(
+    request: web.Request,
+    compute: Callable[[Report], Awaitable[PlanView]],
+    timing: DashboardTiming,
+) -> web.StreamResponse:
+    """Send the progress of a plan, and the plan.
+
+    An error of the first moment, such as a missing right, is raised and becomes the answer.
+    """
+    progress = PlanProgress(phase="Waiting")
+
+    def report(current: PlanProgress) -> None:
+        nonlocal progress
+        progress = current
+
+    plan = asyncio.ensure_future(_limited(compute(report), timing.watched_plan))
+    try:
+        await asyncio.wait({plan}, timeout=timing.coalesce)
+        if plan.done() and plan.exception():
+            plan.result()
+        response = web.StreamResponse(headers=security_headers() | {"Cache-Control": "no-store"})
+        response.content_type = CONTENT_TYPE
+        response.headers["X-Accel-Buffering"] = "no"
+        await response.prepare(request)
+        while not plan.done():
+            # Also without news: a write notices that the client is gone.
+            await _write(response, PlanMessage(progress=progress))
+            await asyncio.wait({plan}, timeout=timing.coalesce)
+        await _write(response, _outcome(plan))
+    finally:
+        plan.cancel()
+        await asyncio.gather(plan, return_exceptions=True)
+    return response
+
+
+def _outcome(plan: "asyncio.Future[PlanView]") -> PlanMessage:
+    error = plan.exception()
+    if error is None:
+        return PlanMessage(view=plan.result())
+    if isinstance(error, TimeoutError):
+        return PlanMessage(error="The plan took too long: use lynq plan --sample.")
+    if isinstance(error, EXPECTED_ERRORS):
+        return PlanMessage(error=error_message(error))
+    raise error
+
+
+async def _limited(work: Awaitable[PlanView], seconds: float) -> PlanView:
+    async with asyncio.timeout(seconds):
+        return await work
+
+
+async def _write(response: web.StreamResponse, message: PlanMessage) -> None:
+    await response.write(msgspec.json.encode(message) + b"\n")
