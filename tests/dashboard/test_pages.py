@@ -5,6 +5,8 @@ import json
 from typing import Any
 
 import pytest
+import structlog
+from structlog.testing import capture_logs
 
 from cluster.controllers.environment import Environment
 from dashboard.conftest import Browser
@@ -124,6 +126,19 @@ async def test_error_of_a_long_plan_is_its_last_line(
     *before, last = await plan_lines(admin, f"/hubs/{env.namespace}/hub/plan")
     assert before[-1]["progress"]["phase"] == "Reading"
     assert last["error"] == "the API server does not answer"
+
+
+async def test_server_logs_while_a_plan_is_computed(admin: Browser, env: Environment) -> None:
+    log = structlog.get_logger("test")
+    written = 0
+    with capture_logs() as lines:
+        plan = asyncio.ensure_future(admin.json(f"/hubs/{env.namespace}/hub/plan"))
+        while not plan.done():
+            log.info("served")
+            written += 1
+            await asyncio.sleep(0.01)
+    assert (await plan)["plan"]["changes"]
+    assert [line["event"] for line in lines].count("served") == written > 1
 
 
 async def test_search_finds_the_tenant_first(viewer: Browser) -> None:

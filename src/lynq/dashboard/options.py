@@ -45,7 +45,7 @@ MAX_CHANGES: Final = 10_000
 MAX_CHANGED: Final = 200
 """Objects in one message of a stream; of more, the page is loaded again."""
 MAX_PLANS: Final = 1
-"""Plans that are computed at the same time; the others wait."""
+"""Plans that are computed at the same time; the others wait: a plan takes most of a core."""
 
 
 class AuthMode(StrEnum):

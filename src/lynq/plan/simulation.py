@@ -7,15 +7,14 @@ are confirmed, and a rollout has no limit. The order of a limited rollout is com
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import msgspec
-import structlog
 from prometheus_client import CollectorRegistry
 
 from lynq.api import LynqForm, LynqHub, LynqNode
@@ -47,6 +46,7 @@ from lynq.kube.errors import KubeError, NotFound
 from lynq.plan.dry_run import DryRun
 from lynq.plan.report import ChangeReport
 from lynq.telemetry import OperatorMetrics
+from lynq.telemetry.logs import muted
 
 Progress = Callable[[int, int], None]
 """Called with the number of nodes that are done, and of all nodes."""
@@ -101,12 +101,13 @@ class Simulation:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Fill the caches for the duration of the block."""
-        # Not in a TaskGroup: an error of the block is raised as itself.
-        tasks = [
-            asyncio.ensure_future(work)
-            for work in (self.context.run_caches(), self._nodes.children.run())
-        ]
-        with _without_log():
+        # The controllers log that objects were deleted, and none was.
+        with muted():
+            # Not in a TaskGroup: an error of the block is raised as itself.
+            tasks = [
+                asyncio.ensure_future(work)
+                for work in (self.context.run_caches(), self._nodes.children.run())
+            ]
             try:
                 await self._synced()
                 await self._nodes.prepare()
@@ -340,21 +341,6 @@ def _row_of(node: LynqNode) -> GivenRow:
     values = RowValues.reflected_by(node, pair_or_spec(node).uid)
     extras = json.loads(values.extra or "{}")
     return GivenRow(values.uid, values.activate, values.host_or_url, extras)
-
-
-@contextmanager
-def _without_log() -> Iterator[None]:
-    """Drop the log of the controllers: it says that objects were deleted, and none was."""
-
-    def drop(*_: object) -> NoReturn:
-        raise structlog.DropEvent
-
-    config = structlog.get_config()
-    structlog.configure(processors=[drop])
-    try:
-        yield
-    finally:
-        structlog.configure(**config)
 
 
 def _assume_ready(obj: Mapping[str, Any]) -> Readiness:

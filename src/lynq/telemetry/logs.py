@@ -3,12 +3,16 @@
 Both use the same encoder, so that records of libraries are masked and truncated too. Context that a
 controller binds with `structlog.contextvars` (hub, form, node, reconcile_id) is in every line of
 its reconcile, including those of libraries. Repeated messages are sampled like in zap.
+
+A simulation logs deletions that never happen: `muted` drops the lines of its tasks only.
 """
 
 import logging
 import sys
 import time
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Final, Literal, get_args
 
 import structlog
@@ -82,6 +86,31 @@ def configure(
     root = logging.getLogger()
     root.handlers = [_Handler(sink)]
     root.setLevel(threshold)
+
+
+_is_muted: ContextVar[bool] = ContextVar("is_muted", default=False)
+
+
+@contextmanager
+def muted() -> Iterator[None]:
+    """Drop the lines of this task, and of the tasks and threads that it starts in the block."""
+    processors = structlog.get_config()["processors"]
+    # In place, as `structlog.testing.capture_logs` does: loggers that exist use the same list.
+    if _drop_muted not in processors:
+        processors.insert(0, _drop_muted)
+    token = _is_muted.set(True)
+    try:
+        yield
+    finally:
+        _is_muted.reset(token)
+
+
+def _drop_muted(
+    _logger: object, _method: str, event: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    if _is_muted.get():
+        raise structlog.DropEvent
+    return event
 
 
 class _NamedLogger:

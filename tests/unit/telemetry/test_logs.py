@@ -1,5 +1,6 @@
 """Log lines on stderr."""
 
+import asyncio
 import json
 import logging
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ import structlog
 from lynq.api.metadata import ObjectKey
 from lynq.kube.errors import KubeError
 from lynq.telemetry.log_encoder import LogEncoder, LogRecord, TimeEncoding, format_time
-from lynq.telemetry.logs import Sampler, configure
+from lynq.telemetry.logs import Sampler, configure, muted
 
 MOMENT = 1_700_000_000_120_000_000
 
@@ -226,3 +227,31 @@ def test_timestamps_are_encoded_like_zap(encoding: TimeEncoding, written: object
         clock=lambda: MOMENT,
     )
     assert json.loads(writer.encode(LogRecord("info", "", "hello", {})))["ts"] == written
+
+
+async def test_muted_task_drops_its_lines_and_those_of_no_other_task(lines: Lines) -> None:
+    is_muted, is_over = asyncio.Event(), asyncio.Event()
+
+    async def simulate() -> None:
+        with muted():
+            await asyncio.gather(asyncio.to_thread(log().error, "deleted in a thread"))
+            await asyncio.create_task(asyncio.to_thread(log().error, "deleted in a task"))
+            is_muted.set()
+            await is_over.wait()
+            log().error("deleted")
+        log().info("simulated")
+
+    simulation = asyncio.create_task(simulate())
+    await is_muted.wait()
+    log().info("served")
+    is_over.set()
+    await simulation
+    assert [line["msg"] for line in lines.json()] == ["served", "simulated"]
+
+
+def test_muted_line_is_dropped_before_logging_is_configured(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with muted(), muted():
+        log().error("deleted")
+    assert capsys.readouterr() == ("", "")
