@@ -139,6 +139,8 @@ async def _remove_finalizers(client: Client, namespace: str) -> None:
             # The CRDs are not installed yet.
             return
         for obj in remaining.items:
+            if not obj.metadata.finalizers:
+                continue
             with suppress(NotFound):
                 patch = {"metadata": {"finalizers": None}}
                 await client.patch(kind, obj.metadata.name, patch, namespace)

@@ -153,29 +153,32 @@ class Tab:
             self.errors.append(message.text)
 
 
+@asynccontextmanager
+async def opened_tab(
+    browser: Browser, site: Site, namespace: str, **options: Any
+) -> AsyncIterator[Tab]:
+    """Open a tab with options of the browser's context."""
+    chosen: dict[str, Any] = {"viewport": DESKTOP, "color_scheme": "light"} | options
+    context = await browser.new_context(**chosen)
+    context.set_default_timeout(10_000)
+    page = await context.new_page()
+    tab = Tab(page, site, namespace)
+    page.on("console", tab.on_message)
+    page.on("pageerror", lambda error: tab.errors.append(str(error)))
+    try:
+        yield tab
+    finally:
+        await context.close()
+    assert tab.unexpected() == []
+
+
 OpenTab = Callable[..., AbstractAsyncContextManager[Tab]]
 
 
 @pytest.fixture(scope="package")
 def open_tab(browser: Browser, env: Environment) -> OpenTab:
     """Open a tab with options of the browser's context."""
-
-    @asynccontextmanager
-    async def opened(site: Site, **options: Any) -> AsyncIterator[Tab]:
-        chosen: dict[str, Any] = {"viewport": DESKTOP, "color_scheme": "light"} | options
-        context = await browser.new_context(**chosen)
-        context.set_default_timeout(10_000)
-        page = await context.new_page()
-        tab = Tab(page, site, env.namespace)
-        page.on("console", tab.on_message)
-        page.on("pageerror", lambda error: tab.errors.append(str(error)))
-        try:
-            yield tab
-        finally:
-            await context.close()
-        assert tab.unexpected() == []
-
-    return opened
+    return lambda site, **options: opened_tab(browser, site, env.namespace, **options)
 
 
 @pytest.fixture

@@ -75,6 +75,11 @@ def decode_form(obj: RawObject) -> LynqForm | Unreadable:
     )
 
 
+def decode_node(obj: RawObject) -> LynqNode | Unreadable:
+    """Decode a node that is not kept: its manifests are its own."""
+    return _decode(obj, lambda spec: _node(obj, spec), NodeSpec)
+
+
 class NodeDecoder:
     """Decodes nodes; equal manifests of different nodes are one object."""
 
@@ -83,15 +88,7 @@ class NodeDecoder:
 
     def __call__(self, obj: RawObject) -> LynqNode | Unreadable:
         """Decode a node."""
-        return _decode(
-            obj,
-            lambda spec: LynqNode(
-                metadata=_slim_metadata(obj),
-                spec=self._with_shared_manifests(spec),
-                status=_decode_status(obj, NodeStatus),
-            ),
-            NodeSpec,
-        )
+        return _decode(obj, lambda spec: _node(obj, self._with_shared_manifests(spec)), NodeSpec)
 
     def _with_shared_manifests(self, spec: NodeSpec) -> NodeSpec:
         lists: dict[str, Any] = {
@@ -109,6 +106,11 @@ class NodeDecoder:
             # Drops the manifests of older form generations; those in use are shared again.
             self._manifests.clear()
         return self._manifests.setdefault(text, manifest)
+
+
+def _node(obj: RawObject, spec: NodeSpec) -> LynqNode:
+    status = _decode_status(obj, NodeStatus)
+    return LynqNode(metadata=_slim_metadata(obj), spec=spec, status=status)
 
 
 def _decode(obj: RawObject, build: Callable[[Any], S], spec: type[Any]) -> S | Unreadable:

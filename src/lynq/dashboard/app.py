@@ -23,9 +23,10 @@ from lynq.dashboard.guards import (
     json_response,
 )
 from lynq.dashboard.legacy import LegacyApi
+from lynq.dashboard.node_entry import NodeEntry
 from lynq.dashboard.options import MAX_BODY, DashboardOptions
 from lynq.dashboard.plan_stream import send_plan
-from lynq.dashboard.projection import NODES, NodeEntry, Projection
+from lynq.dashboard.projection import NODES, Projection
 from lynq.dashboard.static_files import StaticFiles
 from lynq.dashboard.stream import Streams
 from lynq.dashboard.types.details import ActionRequest, PlanView

@@ -1,4 +1,4 @@
-"""What the dashboard knows of the cluster: hubs and forms, and 200 to 300 bytes of each node.
+"""What the dashboard knows of the cluster: hubs and forms, and an entry of each node.
 
 The server watches the three kinds with its own rights, once for all viewers. What a viewer sees of
 it is decided for each answer (`rights`); objects themselves are read with the viewer's rights.
@@ -7,21 +7,15 @@ it is decided for each answer (`rights`); objects themselves are read with the v
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from sys import intern
 from typing import Final, TypeAlias, TypeVar
-
-from msgspec import Struct
 
 from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.metadata import HasMetadata, ObjectKey
-from lynq.api.names import LABEL_HUB
-from lynq.api.node_metadata import written_at
-from lynq.api.text import one_line
-from lynq.controllers.decoding import NodeDecoder, RawObject, Unreadable, decode_form, decode_hub
-from lynq.core.explain.summary import READY, explain_status, summary_of
+from lynq.controllers.decoding import RawObject, Unreadable, decode_form, decode_hub
+from lynq.core.explain.summary import READY
 from lynq.dashboard.changes import ChangeLog
 from lynq.dashboard.latency import Latency
-from lynq.dashboard.object_names import objects_pattern
+from lynq.dashboard.node_entry import NodeEntry, node_entry
 from lynq.kube import Client, Informer, InformerPhase, ObjectChange
 from lynq.kube.resource import resource_of
 
@@ -29,113 +23,10 @@ HUBS: Final = resource_of(LynqHub.definition)
 FORMS: Final = resource_of(LynqForm.definition)
 NODES: Final = resource_of(LynqNode.definition)
 
-_MAX_MESSAGE: Final = 200
-"""Characters of a message in a list; the page of the tenant has all of it."""
-_BY_UID: Final = "uid"
-
 K = TypeVar("K", bound=HasMetadata)
-
-
-class NodeEntry(Struct, frozen=True, gc=False):
-    """A node in a few words. Names that many nodes share are one string."""
-
-    namespace: str
-    name: str
-    uid: str
-    form: str
-    hub: str
-    state: str
-    ready: int
-    desired: int
-    cause_kind: str
-    resource_id: str
-    reason: str
-    message: str
-    since: int
-    """Seconds of the epoch; 0 if it is unknown."""
-    created: int
-    written: float
-    """When the hub last wrote the node for a new row or form; 0 if it is unknown."""
-    objects: str = ""
-    """The names of the objects, without the uid (`object_names`)."""
-
-    @property
-    def kind(self) -> str:
-        """The kind, as a filter names it."""
-        return "node"
-
-    @property
-    def cause(self) -> str:
-        """Why it is not ready, in a few words."""
-        return f"{self.resource_id}: {self.reason}" if self.resource_id else ""
-
-    def field(self, key: str) -> str:
-        """Return the value that a filter compares."""
-        return str(getattr(self, key))
-
 
 HubEntry: TypeAlias = LynqHub | Unreadable
 FormEntry: TypeAlias = LynqForm | Unreadable
-
-
-class NodeProjection:
-    """Projects nodes to entries."""
-
-    def __init__(self) -> None:
-        self._decode = NodeDecoder()
-
-    def __call__(self, raw: RawObject) -> NodeEntry:
-        """Return the entry of a node; one that cannot be decoded is shown with its problem."""
-        node = self._decode(raw)
-        if isinstance(node, Unreadable):
-            return _unreadable(node)
-        explanation = explain_status(node)
-        summary = summary_of(node, explanation)
-        first = explanation.causes[0] if explanation.causes else None
-        written = written_at(node)
-        return NodeEntry(
-            intern(summary.namespace),
-            summary.name,
-            summary.uid,
-            intern(summary.form),
-            intern(summary.hub),
-            intern(summary.state),
-            summary.ready,
-            summary.desired,
-            intern(str(first.kind)) if first else "",
-            intern(first.id) if first else "",
-            intern(summary.cause.partition(": ")[2]),
-            one_line(summary.message, _MAX_MESSAGE) if summary.message else "",
-            _seconds(first.since if first and first.since else explanation.since),
-            _seconds(summary.created),
-            written.timestamp() if written else 0.0,
-            objects_pattern(node.status.resources, summary.uid),
-        )
-
-
-def _unreadable(node: Unreadable) -> NodeEntry:
-    metadata = node.metadata
-    return NodeEntry(
-        intern(metadata.namespace),
-        metadata.name,
-        "",
-        "",
-        intern(metadata.labels.get(LABEL_HUB, "")),
-        "Failed",
-        0,
-        0,
-        "NodeInvalid",
-        "",
-        "",
-        node.problem,
-        _seconds(metadata.creation_timestamp),
-        _seconds(metadata.creation_timestamp),
-        0.0,
-    )
-
-
-def _seconds(time: datetime | None) -> int:
-    return int(time.timestamp()) if time else 0
 
 
 class Projection:
@@ -156,12 +47,7 @@ class Projection:
             client, FORMS, into=RawObject, project=decode_form, namespace=namespace
         )
         self._nodes = Informer(
-            client,
-            NODES,
-            into=RawObject,
-            project=NodeProjection(),
-            namespace=namespace,
-            indexes={_BY_UID: _uids},
+            client, NODES, into=RawObject, project=node_entry, namespace=namespace
         )
         self._hubs.on_change(lambda change: self.changes.add("Hub", change.key))
         self._forms.on_change(lambda change: self.changes.add("Form", change.key))
@@ -206,7 +92,9 @@ class Projection:
 
     def nodes_of_uid(self, namespace: str, uid: str) -> list[NodeEntry]:
         """Return the nodes of a row."""
-        return self._nodes.store.by(_BY_UID, (namespace, uid))
+        # An index would take more memory than the entries.
+        nodes = self._nodes.store.values()
+        return [node for node in nodes if node.namespace == namespace and node.uid == uid]
 
     def hubs(self) -> Iterator[LynqHub]:
         """Yield all hubs that can be decoded."""
@@ -242,10 +130,6 @@ class Projection:
         was_ready = old is not None and old.state == READY and new and old.written == new.written
         if new and is_known and new.state == READY and not was_ready and new.written:
             self.latency.observe(self._now(), new.namespace, new.written)
-
-
-def _uids(entry: NodeEntry) -> Iterable[tuple[str, str]]:
-    return ((entry.namespace, entry.uid),)
 
 
 def _readable(objects: Iterable[K | Unreadable | None]) -> Iterator[K]:

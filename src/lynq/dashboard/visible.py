@@ -9,7 +9,8 @@ from lynq.api import LynqForm, LynqHub
 from lynq.api.conditions import Conditions, find_condition
 from lynq.api.reasons import ConditionType
 from lynq.core.explain.summary import Summary, form_summary, hub_summary
-from lynq.dashboard.projection import NodeEntry, Projection
+from lynq.dashboard.node_entry import NodeEntry
+from lynq.dashboard.projection import Projection
 from lynq.dashboard.rights import Scope
 from lynq.dashboard.types.common import (
     ConditionView,

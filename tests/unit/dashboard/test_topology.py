@@ -16,7 +16,7 @@ from lynq.api import (
     ValueMappings,
 )
 from lynq.api.source import SQLite
-from lynq.dashboard.projection import NodeEntry
+from lynq.dashboard.node_entry import NodeEntry
 from lynq.dashboard.rights import Scope
 from lynq.dashboard.views.topology import TopologyQuery, topology_view
 from lynq.dashboard.visible import Visible

@@ -4,7 +4,7 @@ from collections import defaultdict
 from datetime import datetime
 
 from lynq.api import LynqHub
-from lynq.dashboard.projection import NodeEntry
+from lynq.dashboard.node_entry import NodeEntry
 from lynq.dashboard.types.common import FormCell
 from lynq.dashboard.types.lists import FleetView, HubRow
 from lynq.dashboard.visible import Visible, count, form_cell, hub_line

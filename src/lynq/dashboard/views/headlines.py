@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from lynq.core.explain.groups import Group, common_headline
 from lynq.core.explain.model import Cause, CauseKind
-from lynq.dashboard.projection import NodeEntry
+from lynq.dashboard.node_entry import NodeEntry
 
 _SAMPLES: Final = 3
 """Members of a group whose pods are read."""

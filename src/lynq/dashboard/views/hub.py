@@ -1,5 +1,7 @@
 """One hub: its source, its forms, its rows, rejected rows and held deletions."""
 
+from collections.abc import Iterable
+
 from lynq.api import LynqHub, LynqNode
 from lynq.api.conditions import find_condition
 from lynq.api.metadata import ObjectKey
@@ -8,8 +10,9 @@ from lynq.api.reasons import ConditionType
 from lynq.core.explain.columns import columns_by_variable
 from lynq.core.guard.approval_request import held_nodes
 from lynq.dashboard import query
+from lynq.dashboard.node_entry import NodeEntry
 from lynq.dashboard.options import MAX_HELD
-from lynq.dashboard.projection import HUBS, NODES, NodeEntry
+from lynq.dashboard.projection import HUBS, NODES
 from lynq.dashboard.types.common import RowValue
 from lynq.dashboard.types.details import (
     HeldNode,
@@ -113,11 +116,7 @@ async def row_page(
     The rows are those of the hub's nodes: the dashboard has no access to the database.
     """
     hub = await viewer.client.get(HUBS, key.name, key.namespace, into=LynqHub)
-    by_uid: dict[str, list[NodeEntry]] = {}
-    wanted = text.lower()
-    for node in visible.nodes():
-        if node.hub == key.name and node.namespace == key.namespace and wanted in node.uid.lower():
-            by_uid.setdefault(node.uid, []).append(node)
+    by_uid = _by_uid(visible.nodes(), key, text.lower())
     page = query.page(by_uid, lambda uid: (uid,), after, min(size, _MAX_ROWS))
     nodes = await _read_nodes(viewer, key, page.items)
     forms = [form for form in visible.forms() if form.spec.hub_id == key.name]
@@ -135,6 +134,15 @@ async def row_page(
         total=len(by_uid),
         next=page.next,
     )
+
+
+def _by_uid(nodes: Iterable[NodeEntry], hub: ObjectKey, text: str) -> dict[str, list[NodeEntry]]:
+    """Return the nodes of a hub by uid, if the uid contains a text in lower case."""
+    by_uid: dict[str, list[NodeEntry]] = {}
+    for node in nodes:
+        if (node.namespace, node.hub) == hub and text in node.uid.lower():
+            by_uid.setdefault(node.uid, []).append(node)
+    return by_uid
 
 
 async def _read_nodes(viewer: Viewer, key: ObjectKey, uids: tuple[str, ...]) -> dict[str, LynqNode]:

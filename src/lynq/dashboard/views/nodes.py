@@ -9,7 +9,7 @@ from aiohttp import web
 from lynq.core.explain.groups import group_key
 from lynq.core.explain.summary import FilterError, parse_filter
 from lynq.dashboard import query
-from lynq.dashboard.projection import NodeEntry
+from lynq.dashboard.node_entry import NodeEntry
 from lynq.dashboard.query import BadQuery
 from lynq.dashboard.types.lists import NodePage
 from lynq.dashboard.views.problems import problem_nodes

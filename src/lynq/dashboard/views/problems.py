@@ -12,8 +12,8 @@ from lynq.core.explain.groups import (
     invalid_form_problems,
 )
 from lynq.core.explain.model import CauseKind, entry_of
+from lynq.dashboard.node_entry import NodeEntry
 from lynq.dashboard.options import MAX_EXAMPLES, MAX_GROUPS
-from lynq.dashboard.projection import NodeEntry
 from lynq.dashboard.types.common import SummaryView
 from lynq.dashboard.types.lists import ProblemGroup, ProblemsView
 from lynq.dashboard.views.headlines import Headline

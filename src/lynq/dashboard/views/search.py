@@ -6,9 +6,9 @@ from functools import partial
 from heapq import nsmallest
 from typing import Final, NamedTuple
 
+from lynq.dashboard.node_entry import NodeEntry
 from lynq.dashboard.object_names import NodeObject, object_names, objects_text
 from lynq.dashboard.options import MAX_HITS
-from lynq.dashboard.projection import NodeEntry
 from lynq.dashboard.types.common import SummaryView
 from lynq.dashboard.types.lists import SearchHit, SearchResults
 from lynq.dashboard.visible import Visible, form_line, hub_line, node_line

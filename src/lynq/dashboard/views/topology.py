@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from lynq.api import LynqNode
+from lynq.dashboard.node_entry import NodeEntry
 from lynq.dashboard.options import MAX_SHAPES
-from lynq.dashboard.projection import NodeEntry
 from lynq.dashboard.types.common import SummaryView
 from lynq.dashboard.types.lists import Shape, ShapeEdge, TopologyView
 from lynq.dashboard.visible import Visible, form_line, hub_line
