@@ -1,4 +1,6 @@
 // The page of a long list that the browser holds.
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
 import { Button } from "./base";
 
 interface Props {
@@ -20,5 +22,28 @@ export function Pager({ page, size, total, what, onPage }: Props) {
       <span>{first}–{last} of {total} {what}</span>
       <Button disabled={last === total} onClick={() => onPage(page + 1)}>Next</Button>
     </nav>
+  );
+}
+
+/** A part of a long list at a time, so that the document stays small. */
+export function Paged<T>(props: {
+  items: readonly T[];
+  size: number;
+  what: string;
+  children: (shown: readonly T[]) => ComponentChildren;
+}) {
+  const { items, size, what } = props;
+  const [wanted, setWanted] = useState(0);
+  // The list may have become shorter.
+  const page = Math.min(wanted, Math.max(0, Math.ceil(items.length / size) - 1));
+  const show = (next: number): void => {
+    setWanted(next);
+    window.scrollTo(0, 0);
+  };
+  return (
+    <>
+      {props.children(items.slice(page * size, (page + 1) * size))}
+      <Pager page={page} size={size} total={items.length} what={what} onPage={show} />
+    </>
   );
 }

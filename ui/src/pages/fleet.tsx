@@ -5,10 +5,13 @@ import { Age } from "../components/age";
 import { Bar, partsOf } from "../components/bar";
 import { Cut, Denials, Empty, Loaded, Page, Panel } from "../components/base";
 import { LatencyChart } from "../components/latency-chart";
+import { Paged } from "../components/pager";
 import { Glyph, State } from "../components/state";
 import { formatted, Totals } from "../components/totals";
 import { useData } from "../data";
 import { namespace, pathOf } from "../router";
+
+const HUBS_PER_PAGE = 10;
 
 /** The progress of a rollout: how many nodes have the new revision, and how many are ready. */
 export function Rollout({ rollout }: { rollout: RolloutView }) {
@@ -150,9 +153,9 @@ export function FleetPage() {
                 )}
               </Panel>
             )}
-            {data.hubs.map((row) => (
-              <Hub key={`${row.hub.namespace}/${row.hub.name}`} row={row} />
-            ))}
+            <Paged items={data.hubs} size={HUBS_PER_PAGE} what="hubs">
+              {(hubs) => hubs.map((row) => <Hub key={`${row.hub.namespace}/${row.hub.name}`} row={row} />)}
+            </Paged>
             {!data.hubs.length && (
               <div class="panel">
                 <Empty title="No hubs">

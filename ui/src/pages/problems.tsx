@@ -5,11 +5,13 @@ import type { NodesByState, ProblemGroup, SummaryView } from "../api-types";
 import { Age } from "../components/age";
 import { Cut, Denials, Empty, Loaded, Page } from "../components/base";
 import { Documentation } from "../components/documentation";
+import { Paged } from "../components/pager";
 import { Glyph, State, type Tone, toneOf } from "../components/state";
 import { formatted, Totals } from "../components/totals";
 import { useData } from "../data";
 import { namespace, pathOf } from "../router";
 
+const GROUPS_PER_PAGE = 40;
 const NOUNS = { Node: ["tenant", "tenants"], Form: ["form", "forms"], Hub: ["hub", "hubs"] } as const;
 
 function toneOfGroup(group: ProblemGroup): Tone {
@@ -125,11 +127,12 @@ function Healthy({ nodes }: { nodes: NodesByState }) {
 export function ProblemsPage() {
   const problems = useData(urls.problems(namespace.value));
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
-  const toggle = (key: string): void => {
-    const next = new Set(open);
-    if (!next.delete(key)) next.add(key);
-    setOpen(next);
-  };
+  const toggle = (key: string): void =>
+    setOpen((old) => {
+      const next = new Set(old);
+      if (!next.delete(key)) next.add(key);
+      return next;
+    });
   return (
     <Page title="Problems" subtitle="What is not ready, grouped by cause.">
       <Loaded from={problems}>
@@ -138,11 +141,15 @@ export function ProblemsPage() {
             <Denials denials={data.denials} />
             {data.nodes.total > 0 && <Totals nodes={data.nodes} />}
             {data.groups.length ? (
-              <ul class="groups" aria-label="Problems">
-                {data.groups.map((group) => (
-                  <Group key={group.key} group={group} open={open.has(group.key)} onToggle={() => toggle(group.key)} />
-                ))}
-              </ul>
+              <Paged items={data.groups} size={GROUPS_PER_PAGE} what="problems">
+                {(groups) => (
+                  <ul class="groups" aria-label="Problems">
+                    {groups.map((group) => (
+                      <Group key={group.key} group={group} open={open.has(group.key)} onToggle={() => toggle(group.key)} />
+                    ))}
+                  </ul>
+                )}
+              </Paged>
             ) : (
               <Healthy nodes={data.nodes} />
             )}

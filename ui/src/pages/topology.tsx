@@ -3,6 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { urls } from "../api";
 import type { Shape, TopologyView } from "../api-types";
 import { Button, Cut, Denials, Empty, Loaded, Page, Toolbar } from "../components/base";
+import { Paged } from "../components/pager";
 import { State, ToneShape, toneOf } from "../components/state";
 import { type Column, Table } from "../components/table";
 import { BOX_HEIGHT, BOX_WIDTH, place, type PlacedShape } from "../components/topology-layout";
@@ -12,6 +13,7 @@ import { address, namespace, navigate, pathOf, setQuery } from "../router";
 
 const PAUSE_AFTER_KEY = 200;
 const LONGEST_NAME = 24;
+const ROWS_PER_PAGE = 100;
 const NARROW = "(max-width: 720px)";
 
 /** Where a shape leads: a group to its members, a node to its resources, then an object to its page. */
@@ -195,13 +197,17 @@ export function TopologyPage() {
               <Graph view={data} />
             ) : (
               <div class="panel">
-                <Table
-                  caption={`Topology, ${data.shapes.length} entries`}
-                  hideCaption
-                  columns={COLUMNS}
-                  rows={data.shapes}
-                  rowKey={(shape) => shape.id}
-                />
+                <Paged items={data.shapes} size={ROWS_PER_PAGE} what="entries">
+                  {(shapes) => (
+                    <Table
+                      caption={`Topology, ${data.shapes.length} entries`}
+                      hideCaption
+                      columns={COLUMNS}
+                      rows={shapes}
+                      rowKey={(shape) => shape.id}
+                    />
+                  )}
+                </Paged>
               </div>
             )}
           </>
