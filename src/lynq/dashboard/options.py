@@ -81,7 +81,7 @@ class DashboardTiming:
     """How long a plan may take."""
     watched_plan: float = 600.0
     """How long a plan may take that shows its progress: the viewer can cancel it."""
-    evidence: float = 0.25
+    evidence: float = 0.2
     """How long the start page waits for the pods of its problems."""
     grace: float = 30.0
     """How long a node may progress before it is a problem."""
