@@ -8,7 +8,7 @@ from typing import Self
 import pytest
 
 from built_in_resources import INGRESSES
-from cluster.controllers.environment import HUBS, Environment, Object, config_map
+from cluster.controllers.environment import HUBS, NODES, Environment, Object, config_map
 from cluster.controllers.running_operator import get_node, node_condition, resource_status
 from faults.conftest import Replicas
 from faults.second_hub import assert_rows_are_ready, start_leader
@@ -173,19 +173,24 @@ async def none_remains(env: Environment) -> bool:
 async def test_silent_webhook_of_one_kind_delays_no_other_hub(
     env: Environment, replicas: Replicas, webhook: SilentWebhook
 ) -> None:
-    await start_leader(env, replicas)
+    replica = await start_leader(env, replicas)
     await webhook.install()
     calls = webhook.calls
     await create_tenants(env)
     await eventually(lambda: webhook.calls - calls >= 5)
     # All nodes are reconciled, those whose Ingress hangs and those whose Ingress waits.
     await eventually(lambda: have_settings(env), every=0.2)
+    for name in NAMES:
+        await env.patch(NODES, name, {"metadata": {"annotations": {"example.com/reviewed": "yes"}}})
 
     await assert_rows_are_ready(env, rows=3, within=2)
     # None says more than that its Ingress is not applied yet.
     nodes = [await get_node(env, f"{uid}-web") for uid in UIDS]
     assert {resource_status(node, "ingress").get("state") for node in nodes} == {"Progressing"}
     assert not any(node["status"].get("failedResources") for node in nodes)
+    # An Ingress whose write has only been deferred cannot exist, so it is not read.
+    read = {path for path in replica.proxy.reads if "/ingresses/" in path}
+    assert not read - {write.path for write in replica.proxy.writes}
 
     await webhook.remove()
     await eventually(lambda: all_are_ready(env), within=30, every=0.2)

@@ -110,7 +110,12 @@ class Applier:
         return progress
 
     async def _send(self, write: ResourceWrite) -> WriteResult:
-        result = await self._gate.send(write.node, write.write.ref, write.send)
+        ref, unsent = write.write.ref, write.state.unsent
+        # Until the gate says otherwise, the write may have been sent.
+        unsent.discard(ref)
+        result = await self._gate.send(write.node, ref, write.send)
+        if result is None and write.observed.child is None:
+            unsent.add(ref)
         return result or write.deferred()
 
     def _record(self, node: LynqNode, result: WriteResult, progress: ApplyProgress) -> None:

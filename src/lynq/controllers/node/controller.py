@@ -90,7 +90,7 @@ class NodeController:
             gate=self._gate,
         )
         applier = Applier(clients, observer, self._gate, context.operator_metrics)
-        self._reporter = StatusReporter(context, emitter, object_emitter)
+        self._reporter = StatusReporter(context, emitter, object_emitter, self._gate)
         self._reconciler = NodeReconciler(
             context,
             observer,

@@ -361,8 +361,9 @@ class _Observation:
         return ObservedResource(facts)
 
     async def _uncached_child(self, kind: WatchedKind, ref: ObjectRef) -> Child | None:
-        """Read an object that no cache holds, if the node has applied it before."""
-        return await self.observer.fetch(kind, ref) if ref.identity in self.listed else None
+        """Read an object that no cache holds, if the node may have applied it before."""
+        is_absent = ref.identity not in self.listed or ref in self.state.unsent
+        return None if is_absent else await self.observer.fetch(kind, ref)
 
     def _baseline(self, facts: ResourceFacts) -> LastWrite | None:
         """Record the write of an earlier process, if the live object has the desired content."""

@@ -71,6 +71,8 @@ class NodeState:
     generation: int = 0
     """metadata.generation of the node at the last reconcile."""
     applied: dict[ObjectRef, AppliedObject] = field(default_factory=dict)
+    unsent: set[ObjectRef] = field(default_factory=set)
+    """Objects that were observed as absent, and whose write has been deferred ever since."""
     bodies: LiveBodies = field(default_factory=LiveBodies)
     renders: dict[RenderId, CachedRender] = field(default_factory=dict)
     """Background renders."""
@@ -193,6 +195,7 @@ class NodeState:
         """Forget all objects but these."""
         for ref in self.applied.keys() - refs:
             del self.applied[ref]
+        self.unsent &= refs
         self.bodies.keep_only(refs)
 
 

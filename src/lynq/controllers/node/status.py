@@ -5,6 +5,7 @@ about changed objects are emitted in any case. Events about states compare the p
 the new one, so they are emitted when the new one is written.
 """
 
+import time
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
@@ -19,6 +20,7 @@ from lynq.controllers.events import EventEmitter
 from lynq.controllers.node.apply import ApplyProgress
 from lynq.controllers.node.prune import PruneResult
 from lynq.controllers.node.state import NodeState
+from lynq.controllers.node.write_gate import WriteGate
 from lynq.core.node import events
 from lynq.core.node.inventory import InventoryItem
 from lynq.core.node.objects import ObjectRef
@@ -61,9 +63,14 @@ class StatusReporter:
     """Writes node status, emits events about nodes and their objects, records metrics."""
 
     def __init__(
-        self, context: ControllerContext, emitter: EventEmitter, object_emitter: EventEmitter
+        self,
+        context: ControllerContext,
+        emitter: EventEmitter,
+        object_emitter: EventEmitter,
+        gate: WriteGate,
     ) -> None:
         self._context = context
+        self._gate = gate
         self._emitter = emitter
         self._object_emitter = object_emitter
 
@@ -106,8 +113,7 @@ class StatusReporter:
         self, node: LynqNode, state: NodeState, status: NodeStatus
     ) -> LynqNode:
         """Write the status that lists new objects; return the node with it."""
-        if await self._context.nodes.write_status(node, status):
-            state.status_written_at = self._context.clock()
+        await self._send(node, state, status)
         _record_row_change(node, state, status)
         return self._context.nodes.get(node.metadata.key) or node
 
@@ -141,9 +147,14 @@ class StatusReporter:
         since_last_write = self._context.clock() - state.status_written_at
         if delay := debounce_status(node.status, status, since_last_write):
             return delay
-        if await self._context.nodes.write_status(node, status):
-            state.status_written_at = self._context.clock()
+        await self._send(node, state, status)
         return None
+
+    async def _send(self, node: LynqNode, state: NodeState, status: NodeStatus) -> None:
+        started = time.monotonic()
+        if await self._context.nodes.write_status(node, status):
+            self._gate.record_status_write(time.monotonic() - started)
+            state.status_written_at = self._context.clock()
 
     def _record_metrics(self, node: LynqNode, state: NodeState, status: NodeStatus) -> None:
         self._context.operator_metrics.record_node_status(node.metadata.key, status)

@@ -63,6 +63,10 @@ class WriteGate:
                 # Older writes may have turned out to be slow meanwhile.
                 return None if self._defer(group, key) else await self._record(group, write)
 
+    def record_status_write(self, seconds: float) -> None:
+        """Record how long the status write of a node took; other writes are compared with it."""
+        self._limits.record_status_write(seconds, _now())
+
     def defer_any(self, node: LynqNode, refs: Iterable[ObjectRef]) -> bool:
         """Return whether a write of one of the objects is deferred; then the node is requeued."""
         groups = {_group(node, ref) for ref in refs}

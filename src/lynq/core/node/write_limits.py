@@ -1,8 +1,10 @@
 """How many writes of a slow kind may be in flight. Pure: time is an argument.
 
 A write is slow if it takes longer than `slow_after` seconds, for example because an admission
-webhook of its kind does not answer. Writes are slow together: those of one kind by the nodes of one
-hub, whose namespaces a webhook may select. Such a group is judged by the write that was started
+webhook of its kind does not answer. While the API server itself is slow, it has to take several
+times as long as the status writes of nodes: limits of a kind would not make the others quicker.
+Writes are slow together: those of one kind by the nodes of one hub, whose namespaces a webhook may
+select. Such a group is judged by the write that was started
 last, of those that are finished or already slow. So the first quick write ends the limit, also
 while older ones still wait.
 
@@ -19,6 +21,12 @@ from typing import Final, NamedTuple
 
 _REMEMBERED: Final = 1000
 """Number of hubs per kind whose last write is remembered."""
+_TIMES_STATUS_WRITE: Final = 4
+"""A slow write takes this many times as long as the status writes of nodes."""
+_WEIGHT: Final = 0.2
+"""The weight of one status write in the average of the recent ones."""
+_STATUS_WRITES_EXPIRE: Final = 30.0
+"""Seconds after which status writes say nothing about the API server."""
 
 
 class WriteGroup(NamedTuple):
@@ -47,6 +55,15 @@ class WriteLimits:
         self._slow_after = slow_after
         self._groups: dict[str, dict[str, _GroupState]] = {}
         self._numbers = count()
+        self._status_write_seconds = 0.0
+        self._status_written_at = float("-inf")
+
+    def record_status_write(self, seconds: float, now: float) -> None:
+        """Record how long the API server took for the status of a node, which has no webhook."""
+        is_expired = now - self._status_written_at > _STATUS_WRITES_EXPIRE
+        average = seconds if is_expired else self._status_write_seconds
+        self._status_write_seconds = average + _WEIGHT * (seconds - average)
+        self._status_written_at = now
 
     def start(self, group: WriteGroup, now: float) -> int:
         """Record a write that is sent now; return its number."""
@@ -126,7 +143,10 @@ class WriteLimits:
         return sum(self._is_late(start, now) for start in state.pending.values())
 
     def _is_late(self, start: float, now: float) -> bool:
-        return now - start >= self._slow_after
+        slow_after = self._slow_after
+        if now - self._status_written_at <= _STATUS_WRITES_EXPIRE:
+            slow_after = max(slow_after, _TIMES_STATUS_WRITE * self._status_write_seconds)
+        return now - start >= slow_after
 
     def _forget_idle(self, kind: str) -> None:
         """Forget the first hub without writes in flight, if too many are remembered."""

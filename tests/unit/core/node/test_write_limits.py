@@ -69,6 +69,38 @@ def test_slow_writes_are_limited() -> None:
     assert writes.send(INGRESSES, count=10) == 1
 
 
+def test_no_kind_is_limited_while_status_writes_are_slow_as_well() -> None:
+    writes = Writes()
+    writes.limits.record_status_write(1.0, writes.now)
+    assert writes.send(INGRESSES, count=LIMIT) == LIMIT
+    writes.now += 3.9
+    assert writes.send(INGRESSES, count=10) == 10
+    writes.now += 0.1
+    assert not writes.admits(INGRESSES)
+
+
+def test_kind_is_limited_again_when_status_writes_are_quick() -> None:
+    writes = Writes()
+    writes.limits.record_status_write(10.0, writes.now)
+    for _ in range(40):
+        writes.limits.record_status_write(0.01, writes.now)
+    assert writes.send(INGRESSES, count=LIMIT) == LIMIT
+    writes.now += SLOW
+    assert not writes.admits(INGRESSES)
+
+
+def test_old_status_writes_say_nothing_about_the_api_server() -> None:
+    writes = Writes()
+    writes.limits.record_status_write(10.0, writes.now)
+    assert writes.send(INGRESSES, count=LIMIT) == LIMIT
+    writes.now += 30.0
+    assert writes.admits(INGRESSES)
+    writes.now += 0.1
+    assert not writes.admits(INGRESSES)
+    writes.limits.record_status_write(0.01, writes.now)
+    assert not writes.admits(INGRESSES)
+
+
 def test_other_kinds_are_not_limited() -> None:
     assert slow_writes().send(SERVICES, count=100) == 100
 
