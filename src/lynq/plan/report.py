@@ -8,6 +8,7 @@ from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_NODE_NAME, LABEL_HUB, LABEL_NODE, LABEL_NODE_NAMESPACE
 from lynq.api.naming import node_name, tracked_name
 from lynq.core.guard.approval import digest_of, spent_approvals
+from lynq.core.hub.events import kept_by_protection
 from lynq.core.hub.plan import HubPlan
 from lynq.core.plan.changes import (
     FailedResource,
@@ -56,6 +57,7 @@ class ChangeReport:
             ],
             failed=[*failed, *unrendered],
             guard=_guard(hub_plan, hub),
+            notes=[event.message for event in kept_by_protection(hub_plan.protected)],
         )
 
     def _change(self, recorded: Recorded) -> PlannedChange | None:

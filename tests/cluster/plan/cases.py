@@ -128,6 +128,13 @@ CASES = (
     Case("row-updated", rows(*FREE), form=BOTH),
     Case("row-deleted", rows(*KEPT), form=BOTH),
     Case("row-deactivated", rows(("acme", 0, "pro"), *KEPT)),
+    Case(
+        "protected-row-deactivated",
+        steps(
+            edit({"metadata": {"annotations": {"lynq.sh/protect": "true"}}}, NODES, "acme-web"),
+            rows(("acme", 0, "pro"), *KEPT),
+        ),
+    ),
     Case("row-renamed", rows(("acme2", 1, "pro"), *KEPT), hub={"deletionGuard": {"maxCount": 50}}),
     Case("row-with-invalid-uid", rows(*ROWS, ("No_Name", 1, "pro"))),
     Case("row-twice", rows(*ROWS, ("gamma", 1, "a"), ("gamma", 1, "b"))),

@@ -212,5 +212,10 @@ def test_object_whose_entry_moved_is_handed_over(tenants: dict[str, Tenant], nam
     assert {action for (kind, *_), action in written.items() if kind != "LynqNode"} == {"Update"}
 
 
+def test_plan_names_the_protected_node_that_stays(tenants: dict[str, Tenant]) -> None:
+    [note] = tenants["protected-row-deactivated"].plan["notes"]
+    assert note.startswith('LynqNode "acme-web" ')
+
+
 def test_at_least_forty_kinds_of_change_are_compared() -> None:
     assert len({case.name for case in CASES}) >= 40

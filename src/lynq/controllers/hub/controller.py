@@ -5,7 +5,7 @@ turn, and patches the status at the end. It never waits for a database. This mod
 of the steps; the modules beside it implement them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -30,7 +30,13 @@ from lynq.controllers.hub.read import RowReader, close_source
 from lynq.controllers.hub.state import AnnouncedState, HubState, HubStates
 from lynq.core.guard.announcements import rows_by_reason, unannounced
 from lynq.core.guard.approval import approval_removal, requested_approval
-from lynq.core.hub.events import new_events, ongoing_events, row_rejected
+from lynq.core.hub.diff import NodeDeletion
+from lynq.core.hub.events import (
+    new_events,
+    ongoing_events,
+    protected_without_row,
+    row_rejected,
+)
 from lynq.core.hub.schedule import (
     must_abandon,
     must_plan,
@@ -231,9 +237,20 @@ class HubController:
         events = ongoing_events(hub, plan, source_changed=planned.source_changed)
         self._emitter.emit(hub, *new_events(events, announced.ongoing_events))
         announced.ongoing_events = events
+        self._announce_protected(hub, announced, plan.protected)
         key = hub.metadata.key
         self._context.operator_metrics.record_rejected_rows(key, rows_by_reason(rejections))
         self._context.operator_metrics.record_held_nodes(key, len(plan.held))
+
+    def _announce_protected(
+        self, hub: LynqHub, announced: AnnouncedState, protected: Sequence[NodeDeletion]
+    ) -> None:
+        """Emit an event on each node that is kept only since this plan because it is protected."""
+        for deletion in protected:
+            node = self._context.nodes.get(ObjectKey(hub.metadata.namespace, deletion.name))
+            if node and deletion.node_uid not in announced.protected:
+                self._emitter.emit(node, protected_without_row(deletion))
+        announced.protected = frozenset(deletion.node_uid for deletion in protected)
 
     async def _report(self, key: ObjectKey, state: HubState) -> Result:
         """Write the status, and return when to reconcile again."""

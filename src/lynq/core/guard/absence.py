@@ -50,6 +50,9 @@ class Absences:
     """The last complete read."""
     rows_missing_since: Mapping[str, float] = field(default_factory=dict)
     """By node name: the end of the first read without the node's row."""
+    protected_missing_since: Mapping[str, float] = field(default_factory=dict)
+    """The same of protected nodes. When the protection ends, the absence is confirmed again: the
+    row may be back since the last read."""
     forms_missing_since: Mapping[str, float] = field(default_factory=dict)
     """By form name: the time of the first plan without the form."""
     unidentifiable: Mapping[str, int] = field(default_factory=dict)
@@ -66,9 +69,12 @@ class Absences:
         present: Iterable[str],
         missing: Iterable[str],
         unidentifiable: int,
+        protected: Iterable[str] = (),
         superseded: Iterable[str] = (),
     ) -> "Absences":
         """Return the absences after a read in which the rows of these nodes are present or missing.
+
+        The `protected` nodes without row are not among the missing ones.
 
         Another plan with the same complete read, into which rows may have been merged since, finds
         at most that rows are back.
@@ -76,6 +82,7 @@ class Absences:
         is_same = source == self.source
         is_same_read = is_same and read == self.read
         since = self.rows_missing_since if is_same else {}
+        protected_since = self.protected_missing_since if is_same else {}
         last = self.unidentifiable if is_same else {}
         missing = tuple(missing)
         counts = {name: last[name] for name in missing if name in last}
@@ -88,6 +95,9 @@ class Absences:
             source=source,
             read=read,
             rows_missing_since={name: since.get(name, read.ended) for name in missing},
+            protected_missing_since={
+                name: protected_since.get(name, read.ended) for name in protected
+            },
             unidentifiable=counts,
             superseded=frozenset(superseded),
         )
@@ -103,11 +113,11 @@ class Absences:
 
     def unconfirmed_rows(self, read: ReadTime, confirm_after: float) -> frozenset[str]:
         """Return the nodes whose rows may come back: the read is not a second one for them."""
-        return frozenset(
-            name
-            for name, since in self.rows_missing_since.items()
-            if confirm_after > 0 and read.began - since < confirm_after
-        )
+        return _unconfirmed(self.rows_missing_since, read, confirm_after)
+
+    def unconfirmed_protected(self, read: ReadTime, confirm_after: float) -> frozenset[str]:
+        """Return the protected nodes whose rows may come back."""
+        return _unconfirmed(self.protected_missing_since, read, confirm_after)
 
     def unconfirmed_forms(self, now: float, confirm_after: float) -> frozenset[str]:
         """Return the forms that may come back."""
@@ -134,6 +144,16 @@ class Absences:
             for name in self.rows_missing_since
             if unidentifiable > self.unidentifiable.get(name, 0)
         )
+
+
+def _unconfirmed(
+    missing_since: Mapping[str, float], read: ReadTime, confirm_after: float
+) -> frozenset[str]:
+    return frozenset(
+        name
+        for name, since in missing_since.items()
+        if confirm_after > 0 and read.began - since < confirm_after
+    )
 
 
 NO_ABSENCES: Final = Absences()

@@ -12,7 +12,7 @@ from typing import Final
 
 from lynq.api import LynqHub, ResourceLists
 from lynq.api.events import Event, EventReason
-from lynq.api.names import ANNOTATION_HUB_ID
+from lynq.api.names import ANNOTATION_HUB_ID, ANNOTATION_PROTECT
 from lynq.api.node_metadata import form_generation
 from lynq.api.resource import all_resources
 from lynq.api.text import and_more
@@ -79,6 +79,29 @@ def deletion_failed(deletion: NodeDeletion, cause: str) -> Event:
     return Event(EventReason.LYNQ_NODE_DELETION_FAILED, message, warns=True)
 
 
+def protected_without_row(deletion: NodeDeletion) -> Event:
+    """Return the event on a node that is kept without its row or form, because it is protected."""
+    message = (
+        f"{_described(deletion)} and its objects are kept, although {deletion.cause.value}: it has "
+        f"the annotation {ANNOTATION_PROTECT}; remove the annotation to delete it"
+    )
+    return Event(EventReason.DELETION_BLOCKED, message, warns=True)
+
+
+def kept_by_protection(deletions: Sequence[NodeDeletion]) -> Iterator[Event]:
+    """Yield the event on the hub about nodes that are kept because they are protected."""
+    if len(deletions) == 1:
+        yield protected_without_row(deletions[0])
+    elif deletions:
+        names = and_more([deletion.name for deletion in deletions])
+        message = (
+            f"{len(deletions)} LynqNodes and their objects are kept, although their rows or forms "
+            f"do not exist or are inactive: they have the annotation {ANNOTATION_PROTECT}: "
+            f"{names}; remove the annotation to delete them"
+        )
+        yield Event(EventReason.DELETION_BLOCKED, message, warns=True)
+
+
 def cleanup_failed(failures: Mapping[str, str]) -> Event:
     """Return the event on a deleted hub whose nodes could not be deleted; errors by node name."""
     names = sorted(failures)
@@ -102,6 +125,7 @@ def ongoing_events(
     """Return the events about states that last from sync to sync; emit only `new_events`."""
     return (
         *_held(hub, plan, source_changed=source_changed),
+        *kept_by_protection(plan.protected),
         *(_throttled(throttle) for throttle in plan.throttled),
         *_render_failed(plan.failures),
     )

@@ -126,6 +126,8 @@ class HubPlan:
     """For the next plan."""
     absent: AbsentNodes
     """What has to be confirmed before nodes are deleted, and when."""
+    protected: tuple[NodeDeletion, ...]
+    """The nodes without row or form that are kept only because they are protected."""
 
     @property
     def held(self) -> tuple[str, ...]:
@@ -340,6 +342,7 @@ def _assemble(
         recheck_at=_earliest(part.recheck_at for part in admitted),
         approval=deletions.approval,
         absent=deletions.absent,
+        protected=deletions.protected,
     )
 
 

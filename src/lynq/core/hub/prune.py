@@ -5,13 +5,15 @@ The guard counts all nodes without row, confirmed or not: the confirmed ones alo
 its limits.
 
 A rejected row still exists, so its nodes are kept. Nodes that are protected or paused, and nodes of
-a paused form, are kept too. A node that this operator cannot have created is ignored: its name fits
-no row and form, and the hub is not its controller.
+a paused form, are kept too. The plan names the protected ones, or nothing would tell why they stay.
+A node that this operator cannot have created is ignored: its name fits no row and form, and the hub
+is not its controller.
 """
 
-from collections.abc import Collection, Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from operator import attrgetter
 
 from lynq.api import LynqHub, LynqNode
 from lynq.api.node_metadata import (
@@ -88,6 +90,8 @@ class NodeDeletions:
     verdict: GuardVerdict
     approval: Approval
     absent: AbsentNodes
+    protected: tuple[NodeDeletion, ...]
+    """The nodes that are kept only because they are protected."""
 
 
 def choose_deletions(
@@ -113,13 +117,13 @@ def choose_deletions(
         for name, node in live.items()
         if name not in screened.nodes and pair_of(node) not in screened.rejected_pairs
     }
-    candidates = [
-        _deletion(node, forms) for node in missing.values() if _is_deletable(node, hub, frozen)
-    ]
+    unwanted = [node for node in missing.values() if not _is_suspended(node, hub, frozen)]
+    candidates = [_deletion(node, forms) for node in unwanted if not is_protected(node)]
+    protected = [_deletion(node, forms) for node in unwanted if is_protected(node)]
     # Nodes of a deleted form do not count: they must not raise the limit for the others.
     formless = _uids(candidates, DeletionCause.FORM_GONE)
     rowless = _uids(candidates, DeletionCause.ROW_GONE)
-    absent = _observe(hub, candidates, screened, observation)
+    absent = _observe(hub, candidates, protected, screened, observation)
     status = hub.status.deletion_guard
     held = memory.held or is_held(hub.status)
     if held or source_changed:
@@ -150,32 +154,33 @@ def choose_deletions(
     if not approval.covers(absent.doubtful):
         waiting |= absent.doubtful
     deletes = tuple(_allowed(candidates, verdict, waiting))
-    return NodeDeletions(deletes, verdict, approval, absent)
+    return NodeDeletions(
+        deletes, verdict, approval, absent, _confirmed(protected, absent.absences, observation)
+    )
 
 
 def _observe(
     hub: LynqHub,
-    candidates: Iterable[NodeDeletion],
+    candidates: Sequence[NodeDeletion],
+    protected: Sequence[NodeDeletion],
     screened: ScreenedRows[RowValues],
     observation: Observation,
 ) -> AbsentNodes:
     read, now, seconds = observation.read, observation.now, observation.confirm_after
-    formless = [deletion for deletion in candidates if deletion.cause is DeletionCause.FORM_GONE]
+    formless = _of_cause(candidates, DeletionCause.FORM_GONE)
+    protected_formless = _of_cause(protected, DeletionCause.FORM_GONE)
     deactivated = observation.last.deactivated(observation.source, observation.inactive)
     active = screened.rows.keys() | {pair.uid for pair in screened.rejected_pairs}
     absences = observation.last.after_read(
         observation.source,
         read,
         present=screened.present,
-        missing=[
-            deletion.name
-            for deletion in candidates
-            if deletion.cause is DeletionCause.ROW_GONE and deletion.pair.uid not in deactivated
-        ],
+        missing=_without_any_row(candidates, deactivated),
+        protected=_without_any_row(protected, deactivated),
         unidentifiable=screened.unidentifiable,
         superseded=(observation.inactive - deactivated)
         | {uid for uid in observation.inactive if uid in active or uid in observation.settled_uids},
-    ).after_plan(now, {deletion.pair.form for deletion in formless})
+    ).after_plan(now, {deletion.pair.form for deletion in (*formless, *protected_formless)})
     forms = absences.unconfirmed_forms(now, seconds)
     disabled = hub.spec.deletion_guard.disabled
     return AbsentNodes(
@@ -186,6 +191,32 @@ def _observe(
         next_read=absences.next_read(read, seconds),
         next_plan=absences.next_plan(now, seconds),
     )
+
+
+def _of_cause(deletions: Iterable[NodeDeletion], cause: DeletionCause) -> list[NodeDeletion]:
+    return [deletion for deletion in deletions if deletion.cause is cause]
+
+
+def _without_any_row(deletions: Iterable[NodeDeletion], deactivated: Container[str]) -> list[str]:
+    """Return the names of the nodes whose row is missing, not inactive."""
+    rowless = _of_cause(deletions, DeletionCause.ROW_GONE)
+    return [deletion.name for deletion in rowless if deletion.pair.uid not in deactivated]
+
+
+def _confirmed(
+    protected: Iterable[NodeDeletion], absences: Absences, observation: Observation
+) -> tuple[NodeDeletion, ...]:
+    """Return the protected nodes whose row or form will not come back, sorted by name."""
+    seconds = observation.confirm_after
+    rows = absences.unconfirmed_protected(observation.read, seconds)
+    forms = absences.unconfirmed_forms(observation.now, seconds)
+    confirmed = (
+        deletion
+        for deletion in protected
+        if deletion.name not in rows
+        and (deletion.cause is DeletionCause.ROW_GONE or deletion.pair.form not in forms)
+    )
+    return tuple(sorted(confirmed, key=attrgetter("name")))
 
 
 def _without_row(missing: Mapping[str, LynqNode], forms: Collection[str]) -> dict[str, str]:
@@ -203,13 +234,14 @@ def _without_row(missing: Mapping[str, LynqNode], forms: Collection[str]) -> dic
     }
 
 
-def _is_deletable(node: LynqNode, hub: LynqHub, frozen: Collection[str]) -> bool:
-    if is_paused(node) or is_protected(node):
-        return False
+def _is_suspended(node: LynqNode, hub: LynqHub, frozen: Collection[str]) -> bool:
+    """Return whether a node without row or form is left unchanged, protected or not."""
+    if is_paused(node):
+        return True
     pair = pair_of(node)
     if pair is None:
-        return not hub.spec.paused and is_controlled_by_hub(node, hub)
-    return pair.form not in frozen
+        return hub.spec.paused or not is_controlled_by_hub(node, hub)
+    return pair.form in frozen
 
 
 def _deletion(node: LynqNode, forms: Collection[str]) -> NodeDeletion:
@@ -224,7 +256,7 @@ def _deletion(node: LynqNode, forms: Collection[str]) -> NodeDeletion:
 
 def _uids(candidates: Iterable[NodeDeletion], cause: DeletionCause) -> dict[str, str]:
     """Return the uids, by name, of the nodes that are deleted for this cause."""
-    return {deletion.name: deletion.node_uid for deletion in candidates if deletion.cause is cause}
+    return {deletion.name: deletion.node_uid for deletion in _of_cause(candidates, cause)}
 
 
 def _allowed(
@@ -233,7 +265,7 @@ def _allowed(
     deletable = frozenset(verdict.deletable)
     return (
         deletion
-        for deletion in sorted(candidates, key=lambda deletion: deletion.name)
+        for deletion in sorted(candidates, key=attrgetter("name"))
         if deletion.name not in waiting
         and (deletion.cause is DeletionCause.FORM_GONE or deletion.name in deletable)
     )

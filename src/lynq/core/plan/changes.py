@@ -111,7 +111,7 @@ class Plan:
     rollouts: Sequence[PlannedRollout] = ()
     """One per form that limits its rollouts and has nodes to write."""
     notes: Sequence[str] = ()
-    """What the plan could not find out."""
+    """What the plan could not find out, and what is kept although it should go."""
 
     @property
     def is_empty(self) -> bool:

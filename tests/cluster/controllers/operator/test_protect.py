@@ -16,7 +16,7 @@ from cluster.controllers.running_operator import running_operator, wait_for_node
 from lynq.api.names import ANNOTATION_PROTECT, FINALIZER_FORM
 from lynq.kube import Resource
 from lynq.kube.errors import NotFound
-from lynq.kube.resource import CONFIG_MAPS
+from lynq.kube.resource import CONFIG_MAPS, EVENTS
 from waiting import eventually, stays
 
 ROWS = tuple((f"t{number}", 1, "pro") for number in range(9))
@@ -134,6 +134,29 @@ async def test_protected_node_keeps_its_objects_until_the_annotation_is_removed(
         await wait_for_node_ready(env, "t0-web")
 
 
+async def test_protected_node_without_active_row_is_kept_and_reported_once(
+    env: Environment,
+) -> None:
+    async with running_operator(env):
+        await create_tenants(env)
+        await protect(env, NODES, "t0-web")
+        await protect(env, NODES, "t1-web")
+        before = await tenants_of(env)
+        env.set_rows(("t0", 0, "pro"), *ROWS[2:])
+        await env.force_sync()
+        for name in ("t0-web", "t1-web"):
+            await env.wait_for_event("DeletionBlocked", containing=f'LynqNode "{name}"')
+        await env.wait_for_event("DeletionBlocked", containing="2 LynqNodes")
+        reported = await blocked_events(env)
+        assert {kind for kind, *_ in reported} == {"LynqHub", "LynqNode"}
+        for number in (1, 2):
+            env.set_rows(("t0", 0, "pro"), *ROWS[2:], (f"new{number}", 1, "pro"))
+            await env.force_sync()
+            await wait_for_node_ready(env, f"new{number}-web")
+        assert await blocked_events(env) == reported
+        assert before <= await tenants_of(env)
+
+
 @pytest.mark.parametrize(("resource", "name"), [(HUBS, "hub"), (NODES, "t0-web")])
 async def test_deletion_in_the_foreground_keeps_the_objects_of_a_protected(
     env: Environment, resource: Resource, name: str
@@ -170,6 +193,16 @@ async def test_objects_of_an_unprotected_node_get_their_owner_reference_back(
 
         await eventually(is_owned)
         await wait_for_node_ready(env, "t0-web")
+
+
+async def blocked_events(env: Environment) -> set[tuple[str, str, int]]:
+    """Return the kind, the name and the count of each event DeletionBlocked."""
+    events = await env.client.list(EVENTS, env.namespace)
+    return {
+        (event["involvedObject"]["kind"], event["involvedObject"]["name"], event.get("count", 1))
+        for event in events.items
+        if event["reason"] == "DeletionBlocked"
+    }
 
 
 async def uids_of(env: Environment, *names: str) -> set[str]:

@@ -51,6 +51,26 @@ def test_second_read_confirms_only_after_the_time() -> None:
     assert late.next_read(ReadTime(15, 15), 5) is None
 
 
+def test_absence_of_a_protected_node_is_confirmed_apart() -> None:
+    def after(absences: Absences, time: float, source: str = "table") -> Absences:
+        return absences.after_read(
+            source,
+            ReadTime(time, time),
+            present=(),
+            missing=(),
+            unidentifiable=0,
+            protected=("a",),
+        )
+
+    first = after(NO_ABSENCES, 10)
+    assert first.unconfirmed_protected(ReadTime(10, 10), 5) == {"a"}
+    assert first.unconfirmed_rows(ReadTime(10, 10), 5) == frozenset()
+    assert first.next_read(ReadTime(10, 10), 5) is None
+    assert after(first, 15).unconfirmed_protected(ReadTime(15, 15), 5) == frozenset()
+    assert after(first, 15, "other").unconfirmed_protected(ReadTime(15, 15), 5) == {"a"}
+    assert read(first, 15, "a").unconfirmed_rows(ReadTime(15, 15), 5) == {"a"}
+
+
 def test_time_counts_from_the_end_of_the_first_to_the_start_of_the_second_read() -> None:
     slow = NO_ABSENCES.after_read(
         "table", ReadTime(0, 4), present=(), missing=("a",), unidentifiable=0

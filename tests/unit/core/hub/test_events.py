@@ -16,6 +16,7 @@ from lynq.core.hub.events import (
     deletion_failed,
     new_events,
     ongoing_events,
+    protected_without_row,
     query_failed,
     retain_failed,
     row_rejected,
@@ -109,6 +110,28 @@ def test_held_deletion_event_has_digest() -> None:
     [event] = ongoing_events(hub, plan)
     assert (event.reason.value, event.warns) == ("DeletionHeld", True)
     assert event.message.endswith(f"2 nodes, {plan.verdict.digest}")
+
+
+def test_protected_nodes_without_row_are_reported_together_and_each() -> None:
+    cluster = Cluster()
+    synced(cluster, rows("a", "b"), a_form())
+    cluster.edit("a-web", annotations={"lynq.sh/protect": "true"})
+    plan = planned(cluster, rows("b"), a_form())
+    [event] = ongoing_events(a_hub(), plan)
+    assert (event.reason.value, event.warns) == ("DeletionBlocked", True)
+    assert event.message == (
+        'LynqNode "a-web" (form "web", uid "a") and its objects are kept, although its row was '
+        "deleted or deactivated: it has the annotation lynq.sh/protect; remove the annotation to "
+        "delete it"
+    )
+    assert protected_without_row(plan.protected[0]) == event
+    cluster.edit("b-web", annotations={"lynq.sh/protect": "true"})
+    [event] = ongoing_events(a_hub(), planned(cluster, [], a_form()))
+    assert event.message == (
+        "2 LynqNodes and their objects are kept, although their rows or forms do not exist or are "
+        "inactive: they have the annotation lynq.sh/protect: a-web, b-web; remove the annotation "
+        "to delete them"
+    )
 
 
 def test_template_that_fails_for_many_rows_emits_one_event() -> None:

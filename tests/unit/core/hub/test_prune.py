@@ -1,9 +1,14 @@
 """The nodes that a plan deletes: restarts of an approved deletion, pauses, and unnamed nodes."""
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
-from lynq.api import DeletionGuard, LynqHub, OwnerReference
+from lynq.api import DeletionGuard, LynqForm, LynqHub, OwnerReference
+from lynq.core.guard.absence import NO_ABSENCES, Absences, ReadTime
+from lynq.core.hub.diff import DeletionCause
+from lynq.core.hub.plan import HubPlan
 from lynq.core.hub.prune import Observation
 from unit.core.hub.fixtures import NOON, ARow, Cluster, a_form, a_hub, planned, rows, synced
 
@@ -42,6 +47,64 @@ def test_operator_that_restarts_half_way_completes_an_approved_doubtful_deletion
     observation = Observation(inactive=frozenset({"d"}))
     plan = planned(cluster, spoilt, WEB, hub=hub, observation=observation)
     assert [deletion.name for deletion in plan.deletes] == ["a-web", "d-web"]
+
+
+PROTECTED = {"lynq.sh/protect": "true"}
+
+
+def kept_by_protection(plan: HubPlan) -> dict[str, DeletionCause]:
+    return {deletion.name: deletion.cause for deletion in plan.protected}
+
+
+def test_protected_nodes_without_row_or_form_are_named() -> None:
+    cluster = running("a", "b", "c")
+    for uid in ("a", "b"):
+        cluster.edit(f"{uid}-web", annotations=PROTECTED)
+    plan = planned(cluster, rows("a"), WEB)
+    assert kept_by_protection(plan) == {"b-web": DeletionCause.ROW_GONE}
+    assert [deletion.name for deletion in plan.deletes] == ["c-web"]
+    plan = planned(cluster, rows("a", "b", "c"))
+    assert kept_by_protection(plan) == dict.fromkeys(["a-web", "b-web"], DeletionCause.FORM_GONE)
+
+
+@pytest.mark.parametrize(
+    ("annotations", "form", "hub"),
+    [
+        pytest.param({"lynq.sh/paused": "true"}, WEB, a_hub(), id="paused node"),
+        pytest.param({}, a_form("web", paused=True), a_hub(), id="paused form"),
+        pytest.param({}, WEB, a_hub(paused=True), id="paused hub"),
+    ],
+)
+def test_protected_node_that_is_kept_for_another_reason_is_not_named(
+    annotations: dict[str, str], form: LynqForm, hub: LynqHub
+) -> None:
+    cluster = running("a")
+    cluster.edit("a-web", annotations=PROTECTED | annotations)
+    assert planned(cluster, [], form, hub=hub).protected == ()
+
+
+def test_protected_node_is_named_when_its_absence_is_confirmed() -> None:
+    cluster = running("a", "b")
+    for uid in ("a", "b"):
+        cluster.edit(f"{uid}-web", annotations=PROTECTED)
+
+    def observed(last: Absences, time: float, **parts: Any) -> HubPlan:
+        read = ReadTime(time, time)
+        observation = Observation(read=read, now=time, last=last, confirm_after=5, **parts)
+        return planned(cluster, [], WEB, hub=GUARDED, observation=observation)
+
+    first = observed(NO_ABSENCES, 10, inactive=frozenset({"b"}))
+    assert list(kept_by_protection(first)) == ["b-web"]
+    # Another read is made for deletions only.
+    assert (first.absent.next_read, first.absent.unconfirmed) == (None, frozenset())
+    assert list(kept_by_protection(observed(first.absent.absences, 14))) == []
+    second = observed(first.absent.absences, 15)
+    assert list(kept_by_protection(second)) == ["a-web"]
+    # The row may be back since the last read: the absence is confirmed again.
+    cluster.edit("a-web", annotations={})
+    unprotected = observed(second.absent.absences, 16)
+    assert unprotected.deletes == ()
+    assert unprotected.absent.unconfirmed == {"a-web"}
 
 
 @pytest.mark.parametrize(
