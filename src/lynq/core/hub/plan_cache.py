@@ -30,7 +30,7 @@ from lynq.api.installation_key import KeyState
 from lynq.api.naming import NodePair, node_name
 from lynq.api.node_metadata import is_deleting, is_superseded
 from lynq.core.guard.absence import Absences
-from lynq.core.guard.approval import NO_APPROVAL, requested_approval, spent_approvals
+from lynq.core.guard.approval import NO_APPROVAL
 from lynq.core.guard.deletion import is_held
 from lynq.core.hub.diff import CheckedSpec, NodeWrite
 from lynq.core.hub.plan import FormCandidate, HubPlan, PlanInputs, plan_hub
@@ -99,7 +99,6 @@ class _ChangedRows:
     uids: set[str]
     by_uid: dict[str, RowLike]
     """All rows, or only the changed ones."""
-    is_complete: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,15 +179,12 @@ class PlanCache:
             return None
         touched = (self.pairs[name].uid for name in changes.names if name in self.pairs)
         uids = sorted(rows.uids.union(self.unsettled, touched))
-        pairs = [NodePair(uid, form) for uid in uids for form in forms]
-        by_name = {node_name(pair): pair for pair in pairs}
-        has_own_names = len(by_name) == len(pairs) and all(
-            self.pairs.get(name, pair) == pair for name, pair in by_name.items()
-        )
-        if not has_own_names or any(name not in by_name for name in changes.nodes):
+        # A name of two pairs is rejected by the plan: both are in it, or one has its node there.
+        names = {node_name(NodePair(uid, form)) for uid in uids for form in forms}
+        if not names.issuperset(changes.nodes):
             return None
-        nodes = {name: node for name in by_name if (node := self._node(name, changes))}
-        others = {name: pair for name in by_name if (pair := self._other_node(name, changes))}
+        nodes = {name: node for name in names if (node := self._node(name, changes))}
+        others = {name: pair for name in names if (pair := self._other_node(name, changes))}
         observation = replace(
             inputs.observation,
             settled_uids=self.rows.keys(),
@@ -210,16 +206,13 @@ class PlanCache:
         added = sum(uid not in self.rows for uid in rows.uids)
         desired = (len(self.rows) + added) * len(forms)
         plan = replace(plan, screened=replace(plan.screened, desired=desired))
-        return ChangesPlan(plan, changes, rows, by_name.keys(), _unsettled(plan, nodes))
+        return ChangesPlan(plan, changes, rows, names, _unsettled(plan, nodes))
 
     def update(self, planned: ChangesPlan) -> None:
         """Record a plan of changes."""
         plan, changes, rows = planned.plan, planned.changes, planned.rows
         self.live = self._live_after(changes)
-        if rows.is_complete:
-            self.rows = rows.by_uid
-        else:
-            self.rows.update(rows.by_uid)
+        self.rows.update(rows.by_uid)
         for name in changes.names:
             _set(self.nodes, name, changes.nodes.get(name))
             _set(self.other_nodes, name, changes.other_nodes.get(name))
@@ -234,20 +227,20 @@ class PlanCache:
     ) -> _ChangedRows | None:
         """Return the rows that differ; None if a row is missing, or a uid is not unique."""
         if uids is not None and not uids:
-            return _ChangedRows(set(), {}, is_complete=False)
+            return _ChangedRows(set(), {})
         if uids is not None and isinstance(rows, RowIndex):
             found = {uid: rows.with_uid(uid) for uid in uids}
             if any(len(found[uid]) != 1 and (found[uid] or uid in self.rows) for uid in uids):
                 return None
             by_uid = {uid: with_uid[0] for uid, with_uid in found.items() if with_uid}
-            return _ChangedRows(set(by_uid), by_uid, is_complete=False)
+            return _ChangedRows(set(by_uid), by_uid)
         listed = list(rows)
         by_uid = {row.uid or "": row for row in listed}
         if len(by_uid) != len(listed) or not self.rows.keys() <= by_uid.keys():
             return None
         last = self.rows.get
         changed = {uid for uid, row in by_uid.items() if last(uid) != row}
-        return _ChangedRows(changed, by_uid, is_complete=True)
+        return _ChangedRows(changed, by_uid)
 
     def _node(self, name: str, changes: Changes) -> LynqNode | None:
         return (changes.nodes if name in changes.names else self.nodes).get(name)
@@ -284,15 +277,12 @@ def _node_writes(plan: HubPlan) -> tuple[NodeWrite, ...]:
 def _allows_changes(inputs: PlanInputs) -> bool:
     """Return whether rows can be planned without the others, as far as the inputs show."""
     hub = inputs.hub
-    requested = requested_approval(hub.metadata)
     return not (
         hub.spec.paused
         or inputs.unreadable_forms
         or inputs.source_changed
         or inputs.last_held
         or is_held(hub.status)
-        or inputs.last_approval != NO_APPROVAL
-        or (requested and requested not in spent_approvals(hub.status.deletion_guard))
         or _has_absences(inputs.observation.last)
         or any(_leaves_nodes(candidate, hub) for candidate in inputs.forms)
     )
@@ -311,14 +301,9 @@ def _is_settled(plan: HubPlan) -> bool:
         plan.deletes
         or plan.throttled
         or plan.failures
-        or plan.kept
-        or plan.missing
         or plan.screened.rejections
-        or plan.screened.rejected_pairs
-        or plan.held
         or plan.verdict.names
         or plan.approval != NO_APPROVAL
-        or plan.absent.unconfirmed
         or _has_absences(plan.absent.absences)
     )
 

@@ -133,8 +133,8 @@ class _UidIndex:
 
     last: Mapping[str, int]
     """The position of the last row with the uid."""
-    duplicates: Mapping[str, tuple[int, ...]]
-    """The positions of the rows whose uid another row has too."""
+    positions: Mapping[str, Sequence[int]]
+    """The positions of all rows with the uid; empty if each row has a uid of its own."""
 
     @classmethod
     def of(cls, rows: Sequence[RowLike]) -> "_UidIndex":
@@ -143,12 +143,11 @@ class _UidIndex:
         if len(last) < len(rows):
             for position, row in enumerate(rows):
                 positions.setdefault(row.uid or "", []).append(position)
-        duplicates = {uid: tuple(of_uid) for uid, of_uid in positions.items() if len(of_uid) > 1}
-        return cls(last, duplicates)
+        return cls(last, positions)
 
-    def positions_of(self, uid: str) -> tuple[int, ...]:
-        if uid in self.duplicates:
-            return self.duplicates[uid]
+    def positions_of(self, uid: str) -> Sequence[int]:
+        if uid in self.positions:
+            return self.positions[uid]
         return (self.last[uid],) if uid in self.last else ()
 
 
@@ -164,7 +163,7 @@ def differing_rows(
     known = _indexed(last.rows)
     answers: dict[str, list[RowLike]] = {uid: [] for uid in uids}
     for row in selected.rows:
-        if (uid := row.uid or "") in answers:
+        if (uid := row.uid) in answers:
             answers[uid].append(row)
     differing: dict[str, RowLike] = {}
     for uid, rows in answers.items():

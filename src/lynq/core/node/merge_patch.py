@@ -23,7 +23,7 @@ def status_patch(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any
         if isinstance(value, dict) and isinstance(previous, dict):
             if inner := status_patch(previous, value):
                 patch[key] = inner
-        elif key not in before or previous != value:
+        elif previous != value:
             patch[key] = value
     return patch
 

@@ -64,13 +64,13 @@ def held_for_siblings(
     return {item: until for item in stale if (until := _awaited(item.ref, siblings))}
 
 
-def _awaited(ref: ObjectRef, siblings: Siblings) -> str:
-    states = [_state(sibling, ref) for sibling in siblings.members]
-    if ResourceState.CONFLICTED in states:
-        return ""
+def _awaited(ref: ObjectRef, siblings: Siblings) -> str | None:
+    states = [(sibling, _state(sibling, ref)) for sibling in siblings.members]
+    if any(state is ResourceState.CONFLICTED for _, state in states):
+        return None
     if siblings.grace_ends:
         return f"{rfc3339(siblings.grace_ends)}, because it may have moved to another LynqForm"
-    for sibling, state in zip(siblings.members, states, strict=True):
+    for sibling, state in states:
         if state not in (None, ResourceState.DELETING):
             return f'LynqNode "{sibling.key}", which desires it, reports the conflict'
         if not _follows_form(sibling) and _has_kind(sibling.form, ref.kind):
@@ -79,7 +79,7 @@ def _awaited(ref: ObjectRef, siblings: Siblings) -> str:
                 f'LynqNode "{sibling.key}" reports generation {metadata.generation} of LynqForm '
                 f'"{metadata.name}", which may desire it'
             )
-    return ""
+    return None
 
 
 def _state(sibling: Sibling, ref: ObjectRef) -> ResourceState | None:

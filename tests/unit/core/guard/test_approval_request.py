@@ -41,6 +41,7 @@ def a_plan(**parts: Any) -> str:
         "changes": [
             {**deletion, "name": "b-web"},
             {**deletion, "name": "a-web"},
+            {"action": "Update", "kind": "LynqNode", "hub": "tenants", "name": "c-web"},
             {"action": "Delete", "kind": "ConfigMap", "hub": "tenants", "name": "a-settings"},
         ],
         "guard": {"verdict": "Held", "count": 2, "digest": HELD.digest},
@@ -95,6 +96,8 @@ def test_plan_names_its_nodes() -> None:
         ("[]", "schema"),
         (a_plan(schema="lynq.sh/plan/v2"), "schema"),
         (a_plan(guard={"verdict": "Allowed"}), "needs no approval"),
+        (a_plan(guard={"verdict": "Allowed", "digest": HELD.digest}), "needs no approval"),
+        (a_plan(guard={"verdict": "Held"}), "needs no approval"),
         (a_plan(guard=None), "needs no approval"),
         (a_plan(changes=[{"action": "Delete", "kind": "LynqNode", "hub": "b"}]), "hub b, not of"),
     ],

@@ -164,7 +164,7 @@ def test_update_keeps_foreign_metadata() -> None:
             resource_version="42",
             labels={"team": "a"},
             annotations={"note": "b"},
-            owner_references=[foreign, former],
+            owner_references=[foreign, former, replace(desired.owner, controller=False)],
             finalizers=["theirs"],
         ),
     )

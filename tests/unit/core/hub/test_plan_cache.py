@@ -7,15 +7,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from lynq.api import HubStatus, LynqHub
+from lynq.api import HubStatus, LynqHub, Rollout
 from lynq.api.conditions import new_condition
 from lynq.api.installation_key import InstallationKey
 from lynq.api.naming import NodePair
 from lynq.api.reasons import ConditionReason, ConditionType
 from lynq.core.guard.absence import Absences
-from lynq.core.hub.plan import FormCandidate, PlanInputs, plan_hub
+from lynq.core.hub.diff import Throttle
+from lynq.core.hub.plan import FormCandidate, HubPlan, PlanInputs, plan_hub
 from lynq.core.hub.plan_cache import Changes, PlanCache, differing_nodes, plan_all
 from lynq.core.hub.prune import Observation
+from lynq.core.hub.row_values import RenderFailure
+from lynq.core.hub.selected_rows import IndexedRows
 from lynq.core.hub.state import PlanState
 from unit.core.hub.fixtures import (
     DB,
@@ -83,6 +86,7 @@ def test_written_rows_are_planned_until_their_nodes_are_as_desired() -> None:
     assert planned
     cache.update(planned)
     assert cache.unsettled == {"dawn"}
+    assert cache.plans == 1
     # The write failed: no node has changed, and it is planned again.
     again = cache.plan_changes(inputs(cluster, read), Changes(uids=frozenset()), NOON)
     assert again
@@ -130,6 +134,11 @@ HELD = new_condition(
     now=NOON,
 )
 MISSING = Observation(last=Absences(rows_missing_since={"gone-web": 1.0}))
+MISSING_FORM = Observation(last=Absences(forms_missing_since={"gone": 1.0}))
+UNIDENTIFIABLE = Observation(last=Absences(unidentifiable={"acme-web": 1}))
+DELETED = msgspec.structs.replace(
+    DB, metadata=msgspec.structs.replace(DB.metadata, deletion_timestamp=NOON)
+)
 LIMITED = a_form("web", max_skew=1)
 
 
@@ -144,6 +153,7 @@ def with_status(status: HubStatus) -> LynqHub:
         (rows(*UIDS, "corp"), (WEB,), {}),
         (rows(*UIDS, "Spoilt"), (WEB,), {}),
         (rows(*UIDS, ""), (WEB,), {}),
+        ([*rows(*UIDS), ARow(None)], (WEB,), {}),
         (rows(*UIDS), (WEB, DB), {}),
         (rows(*UIDS), (), {}),
         (rows(*UIDS), (a_form("web", generation=2),), {}),
@@ -158,6 +168,8 @@ def with_status(status: HubStatus) -> LynqHub:
         (rows(*UIDS), (WEB,), {"source_changed": True}),
         (rows(*UIDS), (WEB,), {"last_held": True}),
         (rows(*UIDS), (WEB,), {"observation": MISSING}),
+        (rows(*UIDS), (WEB,), {"observation": MISSING_FORM}),
+        (rows(*UIDS), (WEB,), {"observation": UNIDENTIFIABLE}),
     ],
 )
 def test_all_rows_are_planned_if_they_affect_each_other(
@@ -177,6 +189,9 @@ def test_write_under_max_skew_plans_all_rows() -> None:
     assert cache.plan_changes(inputs(cluster, rows(*UIDS), LIMITED), Changes(), NOON)
     changed = rows(*UIDS, plan="pro")
     assert cache.plan_changes(inputs(cluster, changed, LIMITED), Changes(), NOON) is None
+    unlimited = a_form("web", rollout=Rollout(max_skew=0))
+    cache = cache_of(cluster, unlimited)
+    assert cache.plan_changes(inputs(cluster, changed, unlimited), Changes(), NOON)
 
 
 def test_row_that_cannot_be_rendered_plans_all_rows() -> None:
@@ -234,6 +249,110 @@ def test_plan_whose_rows_affect_each_other_is_not_cached(
 
 
 @pytest.mark.parametrize(
+    "form",
+    [
+        FormCandidate(DB, valid=False),
+        a_form("db", paused=True),
+        a_form("db", hub_id="another"),
+        DELETED,
+    ],
+)
+def test_plan_with_a_form_that_may_leave_nodes_is_not_cached(form: Any) -> None:
+    cluster = running(*UIDS)
+    assert plan_all(inputs(cluster, rows(*UIDS), WEB, form), NOON)[1] is None
+
+
+@pytest.mark.parametrize("annotation", ["lynq.sh/protect", "lynq.sh/paused"])
+def test_plan_with_a_kept_node_without_row_is_not_cached(annotation: str) -> None:
+    cluster = running(*UIDS)
+    cluster.edit("corp-web", annotations={annotation: "true"})
+    plan, cache = plan_all(inputs(cluster, rows("acme", "beta")), NOON)
+    assert is_empty(plan)
+    assert cache is None
+
+
+def settled_plan(cluster: Cluster) -> HubPlan:
+    return plan_hub(inputs(cluster, rows(*UIDS)), NOON)
+
+
+def other_plan(cluster: Cluster) -> HubPlan:
+    """Return a plan that deletes one node, and has a rejected row and an approval."""
+    hub = a_hub(annotations={"lynq.sh/approve-deletion": "1"})
+    return plan_hub(inputs(cluster, rows("acme", "beta", "Spoilt"), hub=hub), NOON)
+
+
+def test_one_effect_between_rows_is_enough_to_cache_nothing() -> None:
+    cluster = running(*UIDS)
+    plan, other = settled_plan(cluster), other_plan(cluster)
+    screened, absent = plan.screened, plan.absent
+    failure = RenderFailure(NodePair("acme", "web"), "app", "nameTemplate", 1, "", "no")
+    affected = [
+        replace(plan, deletes=other.deletes),
+        replace(plan, throttled=(Throttle("web", ("acme-web",), 1, 1),)),
+        replace(plan, failures=(failure,)),
+        replace(plan, screened=replace(screened, rejections=other.screened.rejections)),
+        replace(plan, verdict=other.verdict),
+        replace(plan, approval=other.approval),
+        replace(plan, absent=replace(absent, absences=other.absent.absences)),
+    ]
+    read = inputs(cluster, rows(*UIDS))
+    assert PlanCache.of(read, plan, NOON)
+    assert [PlanCache.of(read, each, NOON) for each in affected] == [None] * len(affected)
+
+
+PRO = ARow("corp", {"plan": "pro"})
+
+
+def test_named_rows_are_found_in_an_index() -> None:
+    cluster = running(*UIDS)
+    cache = cache_of(cluster)
+    read = IndexedRows([*rows("acme", "beta"), PRO, *rows("dawn")])
+    named = Changes(uids=frozenset({"corp", "dawn", "gone"}))
+    planned = cache.plan_changes(replace(inputs(cluster, []), rows=read), named, NOON)
+    assert planned
+    assert list(updated(planned.plan)) == ["corp-web"]
+    assert created(planned.plan) == ["dawn-web"]
+    cache.update(planned)
+    assert cache.rows == {row.uid: row for row in read}
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        pytest.param([*rows("acme", "beta"), PRO, *rows("corp")], id="uid of two rows"),
+        pytest.param([*rows(*UIDS, "dawn"), *rows("dawn", plan="pro")], id="new uid of two rows"),
+        pytest.param(rows("acme", "corp", "dawn"), id="missing row"),
+    ],
+)
+def test_named_rows_that_are_not_one_per_uid_plan_all_rows(read: list[ARow]) -> None:
+    cluster = running(*UIDS)
+    named = Changes(uids=frozenset({"acme", "beta", "corp", "dawn"}))
+    changed = replace(inputs(cluster, []), rows=IndexedRows(read))
+    assert cache_of(cluster).plan_changes(changed, named, NOON) is None
+
+
+def test_named_rows_without_an_index_are_compared_with_all() -> None:
+    cluster = running(*UIDS)
+    read = [*rows("acme", "beta"), PRO]
+    named = Changes(uids=frozenset({"acme"}))
+    planned = cache_of(cluster).plan_changes(inputs(cluster, read), named, NOON)
+    assert planned
+    assert list(updated(planned.plan)) == ["corp-web"]
+
+
+def test_name_of_two_pairs_plans_all_rows() -> None:
+    forms = (a_form("web"), a_form("b-web"))
+    cluster = Cluster()
+    cluster.apply(plan_hub(inputs(cluster, rows("a"), *forms), NOON))
+    _, cache = plan_all(inputs(cluster, rows("a"), *forms), NOON)
+    assert cache
+    # `a-b-web` is the name of the row `a` in the form `b-web`.
+    assert cache.plan_changes(inputs(cluster, rows("a", "a-b"), *forms), Changes(), NOON) is None
+    read = rows("a", "c", "c-b")
+    assert cache.plan_changes(inputs(cluster, read, *forms), Changes(), NOON) is None
+
+
+@pytest.mark.parametrize(
     ("plans", "now", "due"),
     [
         (0, NOON, False),
@@ -275,6 +394,8 @@ def test_changed_nodes_are_recorded_between_two_plans() -> None:
 def test_too_many_changed_nodes_are_not_recorded() -> None:
     plan = PlanState()
     plan.take_changed_nodes()
-    for number in range(20_001):
+    for number in range(20_000):
         plan.record_changed_node(f"t{number}-web")
+    assert plan.changed_nodes is not None
+    plan.record_changed_node("one-more-web")
     assert plan.take_changed_nodes() is None

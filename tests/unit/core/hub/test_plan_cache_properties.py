@@ -100,6 +100,9 @@ class World:
             case "pause":
                 paused = metadata.annotations | {"lynq.sh/paused": "true"}
                 self.cluster.edit(name, annotations=paused)
+            case "protect":
+                protected = metadata.annotations | {"lynq.sh/protect": "true"}
+                self.cluster.edit(name, annotations=protected)
             case "spec":
                 spec = replace(node.spec, config_maps=())
                 generation = metadata.generation + 1
@@ -254,12 +257,13 @@ forms = st.sampled_from(FORMS)
 names = st.builds("{}-{}".format, uids, forms)
 rarely = st.integers(0, 9).map(lambda number: number == 0)
 
+EDITS = ("delete", "deleting", "label", "annotations", "pause", "protect", "spec", "status")
 USUAL = st.one_of(
     st.tuples(st.just("set_row"), uids, st.sampled_from(("pro", "free")), st.just(1)),
     st.tuples(
         st.just("edit_node"),
         st.integers(0, 20),
-        st.sampled_from(("delete", "deleting", "label", "annotations", "pause", "spec", "status")),
+        st.sampled_from(EDITS),
     ),
     st.tuples(st.just("settle")),
     st.tuples(st.just("wait"), st.sampled_from((1, 10, 400))),

@@ -43,6 +43,12 @@ def test_edited_metadata_is_reverted(change: dict[str, object]) -> None:
     assert is_empty(planned(cluster, rows("a"), WEB))
 
 
+def test_node_of_an_earlier_release_is_not_written_for_its_bucket() -> None:
+    cluster = running("a")
+    cluster.edit("a-web", labels={"lynq.sh/hub": "shop", "lynq.sh/uid": "a"})
+    assert is_empty(planned(cluster, rows("a"), WEB))
+
+
 def test_edited_spec_is_reverted_with_the_same_update_start() -> None:
     cluster = running("a")
     node = cluster.nodes["a-web"]

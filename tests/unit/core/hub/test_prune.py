@@ -49,6 +49,15 @@ def test_operator_that_restarts_half_way_completes_an_approved_doubtful_deletion
     assert [deletion.name for deletion in plan.deletes] == ["a-web", "d-web"]
 
 
+@pytest.mark.parametrize(("settled", "superseded"), [(("a",), {"a"}), ((), set())])
+def test_inactive_row_beside_an_active_one_that_is_not_planned_is_history(
+    settled: tuple[str, ...], superseded: set[str]
+) -> None:
+    observation = Observation(inactive=frozenset({"a"}), settled_uids=settled)
+    plan = planned(Cluster(), [], WEB, observation=observation)
+    assert plan.absent.absences.superseded == superseded
+
+
 PROTECTED = {"lynq.sh/protect": "true"}
 
 

@@ -84,6 +84,7 @@ def test_uid_that_has_no_active_row_before_or_now_changes_nothing() -> None:
         (["a", "b"], (row("a", "free"),), ()),
         ([""], (), ()),
         ([""], (row(None),), ()),
+        ([""], (row(""),), ()),
     ],
 )
 def test_anything_else_is_in_doubt(
@@ -95,6 +96,19 @@ def test_anything_else_is_in_doubt(
 def test_answer_of_another_source_is_in_doubt() -> None:
     answer = SelectedRows([row("a")], frozenset(), "another table")
     assert differing_rows(LAST, ["a"], answer) is None
+
+
+def test_rows_without_a_uid_are_found_by_the_empty_one() -> None:
+    rows = IndexedRows([row(None), row("a"), row("", "free")])
+    assert rows.with_uid("") == (row(None), row("", "free"))
+
+
+def test_rows_of_the_first_read_are_not_indexed_yet() -> None:
+    last = replace(LAST, rows=[row("a"), row("b")])
+    changed = select(last, ["a"], row("a", "free"))
+    assert changed == {"a": row("a", "free")}
+    merged = after_selected_read(last, changed, planned=last, changed_at=at(1))
+    assert list(merged.rows) == [row("a", "free"), row("b")]
 
 
 def test_merged_rows_keep_what_the_complete_read_proves() -> None:

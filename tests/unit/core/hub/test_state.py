@@ -6,9 +6,9 @@ import pytest
 
 from lynq.api.names import ANNOTATION_APPROVE_DELETION, ANNOTATION_FORCE_SYNC
 from lynq.core.hub.diff import NodeDeletion
-from lynq.core.hub.state import ExecutionResult, PlanExecution, UserRequests
+from lynq.core.hub.state import ExecutionResult, PlanExecution, ReadState, UserRequests
 from lynq.core.hub.write_window import MAX_WINDOW
-from unit.core.hub.fixtures import NOON, Cluster, a_form, a_hub, planned, rows, synced
+from unit.core.hub.fixtures import NOON, Cluster, a_form, a_hub, at, planned, rows, synced
 
 
 def an_execution() -> PlanExecution:
@@ -41,6 +41,52 @@ def test_unconfirmed_deletions_count_as_failed() -> None:
     assert len(execution.remaining) == 2
     assert execution.result.failed == 1
     assert not execution.result.is_complete
+
+
+def test_only_deletions_of_nodes_without_row_are_dropped() -> None:
+    cluster = Cluster()
+    synced(cluster, rows("a", "b"), a_form(), a_form("db"))
+    execution = PlanExecution.of(a_hub(), planned(cluster, rows("a", "c"), a_form()), NOON)
+    names = [deletion.name for deletion in execution.remaining_deletions]
+    assert names == ["a-db", "b-db", "b-web"]
+    assert [deletion.name for deletion in execution.remaining_row_deletions] == ["b-web"]
+    execution.drop_row_deletions()
+    assert [deletion.name for deletion in execution.remaining_deletions] == ["a-db", "b-db"]
+    assert len(execution.remaining) == 3
+    assert execution.result.failed == 1
+
+
+def test_execution_is_complete_if_nothing_failed_and_nothing_stopped_it() -> None:
+    assert ExecutionResult().is_complete is True
+    assert ExecutionResult(failed=1).is_complete is False
+    assert ExecutionResult(stopped=True).is_complete is False
+
+
+def test_rows_have_changed_when_the_notification_says_so_else_when_they_were_read() -> None:
+    plan = an_execution().plan
+    assert PlanExecution.of(a_hub(), plan, NOON).changed_at == NOON
+    assert PlanExecution.of(a_hub(), plan, NOON, at(-1)).changed_at == at(-1)
+
+
+def test_notification_names_changed_rows_until_it_requests_all() -> None:
+    read = ReadState()
+    read.record_change(frozenset({"a"}), at(2))
+    read.record_change(frozenset({"b"}), at(3))
+    assert read.changed_uids == {"a", "b"}
+    assert read.requested is False
+    assert read.changed_at == at(2)
+    read.record_change(None, at(1))
+    assert (read.requested, read.changed_at) == (True, at(1))
+    read.record_change(frozenset({"c"}), at(4))
+    assert read.requested is True
+
+
+def test_too_many_changed_rows_request_all() -> None:
+    read = ReadState()
+    read.record_change(frozenset(map(str, range(1000))), NOON)
+    assert read.requested is False
+    read.record_change(frozenset({"one more"}), NOON)
+    assert read.requested is True
 
 
 def test_outage_counts_consecutive_failures_only() -> None:

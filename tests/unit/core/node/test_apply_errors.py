@@ -46,3 +46,5 @@ def test_managers_are_named_by_number_of_fields_and_cut_after_three() -> None:
     assert conflicting_managers(error) == (
         '"c" (3 fields), "b" (2 fields), "a" (1 fields) and 1 more'
     )
+    all_named = conflicting_managers(ApplyError(ApplyErrorKind.CONFLICT, "", managers[:-1]))
+    assert all_named == '"c" (3 fields), "b" (2 fields), "a" (1 fields)'

@@ -44,6 +44,12 @@ def test_missing_object_is_applied_with_all_annotations() -> None:
     }
 
 
+@pytest.mark.parametrize("policy", DeletionPolicy)
+def test_outcome_records_whether_the_object_is_retained(policy: DeletionPolicy) -> None:
+    outcome = decide(ResourceFacts(resource=a_resource(deletion_policy=policy)), CONTEXT)
+    assert outcome.is_retained is (policy is DeletionPolicy.RETAIN)
+
+
 def test_render_error_fails_the_resource_with_its_message() -> None:
     outcome = decide(ResourceFacts(resource=a_resource(), render_error="no variable"), CONTEXT)
     assert (outcome.state, outcome.reason) == (S.FAILED, "TemplateRenderError")

@@ -7,8 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lynq.api import CreationPolicy, DeletionPolicy, TResource
-from lynq.core.node.desired_object import DesiredObject, applied_hash, prepare
-from lynq.core.node.render import Renderer, RenderError
+from lynq.core.node.desired_object import (
+    DesiredObject,
+    applied_hash,
+    ignored_fields,
+    prepare,
+    with_annotations,
+)
+from lynq.core.node.render import Rendered, Renderer, RenderError
 from lynq.core.node.variables import variables_of
 from unit.core.node.fixtures import desired_by
 from unit.core.node.nodes import NOW, a_node, a_resource, an_owner
@@ -19,10 +25,13 @@ def deployment(*ignored: str, **more: Any) -> TResource:
     return a_resource("web", spec, ignore_fields=ignored, **more)
 
 
-def prepared(resource: TResource, body: dict[str, Any] | None = None) -> DesiredObject:
+def rendered_by(resource: TResource) -> Rendered:
     node = a_node(resource)
-    rendered = Renderer.of(node, variables_of(node)).render(resource, namespaced=True)
-    return prepare(rendered, resource, an_owner(), body)
+    return Renderer.of(node, variables_of(node)).render(resource, namespaced=True)
+
+
+def prepared(resource: TResource, body: dict[str, Any] | None = None) -> DesiredObject:
+    return prepare(rendered_by(resource), resource, an_owner(), body)
 
 
 def test_new_object_has_its_manifest_ownership_and_policies() -> None:
@@ -44,6 +53,26 @@ def test_ignored_field_keeps_its_live_value() -> None:
     desired = prepared(deployment("$.spec.replicas"), {"spec": {"replicas": 5, "paused": True}})
     assert desired.obj["spec"] == {"replicas": 5, "paused": False}
     assert not desired.lacks_live_values
+
+
+def test_ignored_annotation_leaves_the_other_metadata() -> None:
+    spec = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"annotations": {"note": "old"}}}
+    templates = {"labels_template": {"team": "a"}, "annotations_template": {"owner": "b"}}
+    resource = a_resource("web", spec, ignore_fields=("$.metadata.annotations.note",), **templates)
+    metadata = prepared(resource, {"metadata": {"annotations": {"note": "live"}}}).obj["metadata"]
+    assert metadata["labels"]["team"] == "a"
+    assert metadata["annotations"].items() >= {"note": "live", "owner": "b"}.items()
+
+
+def test_ignored_fields_are_named_as_in_managed_fields() -> None:
+    resource = deployment("$.spec.replicas")
+    fields = ignored_fields(rendered_by(resource), resource, {"spec": {"replicas": 5}})
+    assert fields == {"f:spec": {"f:replicas": {}}}
+
+
+def test_annotations_are_added_to_an_object_without_any() -> None:
+    obj = with_annotations({"metadata": {"name": "a"}}, {"note": "b"})
+    assert obj == {"metadata": {"name": "a", "annotations": {"note": "b"}}}
 
 
 def test_object_without_live_values_can_only_be_created() -> None:
@@ -126,7 +155,13 @@ def test_string_data_of_a_secret_is_folded_into_data_and_wins() -> None:
 
 
 @pytest.mark.parametrize(
-    "parts", [{"stringData": {"a": 1}}, {"stringData": "text"}, {"data": "x", "stringData": {}}]
+    "parts",
+    [
+        {"stringData": {"a": 1}},
+        {"stringData": {"a": 1, "b": "text"}},
+        {"stringData": "text"},
+        {"data": "x", "stringData": {}},
+    ],
 )
 def test_string_data_of_another_type_is_left_to_the_api_server(parts: dict[str, Any]) -> None:
     obj = secret(**parts)
@@ -144,11 +179,9 @@ def test_string_data_of_another_kind_is_left_unchanged() -> None:
 def test_ignored_string_data_keeps_the_live_value(path: str) -> None:
     spec = {"apiVersion": "v1", "kind": "Secret", "stringData": {"password": "a", "user": "b"}}
     resource = a_resource("key", spec, ignore_fields=(path,))
-    node = a_node(resource)
-    rendered = Renderer.of(node, variables_of(node)).render(resource, namespaced=True)
     live = {**spec, "metadata": {}, "data": {"password": "bGl2ZQ==", "user": "eA=="}}
     del live["stringData"]
-    desired = prepare(rendered, resource, an_owner(), live)
+    desired = prepared(resource, live)
     assert desired.obj["data"] == {"password": "bGl2ZQ==", "user": "Yg=="}
 
 

@@ -40,6 +40,12 @@ LEAF: dict[str, Any] = {}
             },
             {"metadata": {"labels": {"a": "1", "b": None}, "annotations": None}},
         ),
+        # Finalizers and owner references belong to others, too.
+        (
+            {"metadata": {"name": "a"}},
+            {"f:metadata": {"f:finalizers": {"v:x": LEAF}}},
+            {"metadata": {"name": "a"}},
+        ),
     ],
 )
 def test_field_that_left_the_manifest_is_set_to_null(obj: Any, fields: Any, patch: Any) -> None:

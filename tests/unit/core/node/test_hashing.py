@@ -153,6 +153,11 @@ def test_changed_content_or_lost_hash_restarts_the_timeout(before: LiveObject) -
     assert annotations[START] == "2026-03-01T12:00:00.000250Z"
 
 
+def test_lost_start_time_restarts_the_timeout() -> None:
+    before = live(applied_hash="ce7bb9564c98dbe5")
+    assert written(before, NOW)["metadata"]["annotations"][START] == "2026-03-01T12:00:00Z"
+
+
 def test_hash_of_a_written_object_is_unchanged() -> None:
     once = written(None, NOW)
     assert applied_hash(once) == applied_hash(golden())

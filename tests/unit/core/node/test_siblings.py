@@ -91,6 +91,8 @@ def test_object_stays_until_the_other_node_of_the_row_has_decided(
 
 def test_form_without_the_kind_holds_nothing() -> None:
     assert held_for_siblings([SERVICE], siblings(None)) == {}
+    several = a_form("db", a_resource("data"), a_resource("svc", {"kind": "Service"}), generation=2)
+    assert SERVICE in held_for_siblings([SERVICE], siblings(None, several))
     any_kind = a_form("db", a_resource("data", {"kind": "{{ .kind }}"}), generation=2)
     assert SERVICE in held_for_siblings([SERVICE], siblings(None, any_kind))
 
@@ -101,6 +103,13 @@ def test_grace_holds_every_object_but_one_that_another_node_waits_for() -> None:
     held = held_for_siblings([MOVED, SERVICE], within_grace)
     assert list(held) == [SERVICE]
     assert "may have moved" in held[SERVICE]
+
+
+def test_conflict_of_one_of_several_nodes_hands_the_object_over() -> None:
+    conflicted = siblings(sibling_node(state=ResourceState.CONFLICTED)).members
+    outdated = siblings(sibling_node(generation="1")).members
+    assert held_for_siblings([MOVED], Siblings((*outdated, *conflicted))) == {}
+    assert MOVED in held_for_siblings([MOVED], Siblings(outdated))
 
 
 def test_selection_is_repeated_at_the_end_of_the_grace() -> None:

@@ -62,6 +62,13 @@ def order(pending: Collection[str], nodes: Sequence[NodeFacts], max_skew: int) -
             id="a node that is repaired releases its slot",
         ),
         pytest.param(
+            "bx",
+            [unready("a"), ready("b", form=OLD), unready("z", budget=Budget.ROW)],
+            1,
+            ([], "bx", "az"),
+            id="nodes that wait for the form are named before those of rows",
+        ),
+        pytest.param(
             "ab",
             [ready("a", form=OLD, paused=True), ready("b", form=OLD)],
             1,
