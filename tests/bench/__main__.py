@@ -2,6 +2,8 @@
 
     make bench                               all sizes, about 15 minutes on two quiet cores
     make bench ARGS=small                    50 and 100 rows, about two minutes
+    make bench ARGS=ten-thousand             10,000 nodes against 500, and the restart with them;
+                                             LYNQ_BENCH_NODES sets another number
     make bench ARGS="full --output=x.json"   another file than dist/bench.json
 
 The tables assert nothing: seconds depend on the machine, ratios and request counts do not.
@@ -19,6 +21,7 @@ from pathlib import Path
 import uvloop
 
 import databases
+from bench.growth import measure_growth
 from bench.measuring import memory_mib
 from bench.shapes import SHAPES
 from bench.tables import Comparison, Results
@@ -29,6 +32,7 @@ from lynq.kube import Client, load_config
 from lynq.kube.crd_install import install_crd
 
 ROOT = Path(__file__).parents[2]
+TEN_THOUSAND = "ten-thousand"
 BINLOG = ("--log-bin=binlog", "--binlog-format=ROW", "--server-id=1")
 
 
@@ -105,7 +109,7 @@ async def change(
         results.comparisons.append(Comparison(title, sizes.removed, floor, ours))
 
 
-async def run(sizes: Sizes) -> Results:
+async def run(size: str) -> Results:
     """Start a cluster and MariaDB, and measure."""
     machine = {
         "cores": os.cpu_count(),
@@ -122,7 +126,11 @@ async def run(sizes: Sizes) -> Results:
                 async with Client.connect(config) as client:
                     for definition in definitions():
                         await install_crd(client, definition)
-                    await measure(Bench(cluster, client, database), sizes, results)
+                    bench = Bench(cluster, client, database)
+                    if size == TEN_THOUSAND:
+                        await measure_growth(bench, results)
+                    else:
+                        await measure(bench, SIZES[size], results)
         finally:
             cluster.down()
     return results
@@ -136,10 +144,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("size", nargs="?", choices=sorted(SIZES), default="full")
+    parser.add_argument("size", nargs="?", choices=[*SIZES, TEN_THOUSAND], default="full")
     parser.add_argument("--output", type=Path, default=ROOT / "dist" / "bench.json")
     arguments = parser.parse_args()
-    results = uvloop.run(run(SIZES[arguments.size]))
+    results = uvloop.run(run(arguments.size))
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     arguments.output.write_text(json.dumps(results.as_json(), indent=2) + "\n")
     print(results.text())  # noqa: T201 - the result

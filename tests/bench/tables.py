@@ -64,8 +64,9 @@ class Results:
     def text(self) -> str:
         """Return all tables."""
         parts = [f"machine: {', '.join(f'{k} {v}' for k, v in self.machine.items())}"]
-        parts += ["", *_comparison_table(self.comparisons)]
-        parts += ["", *_request_table(self.comparisons)]
+        if self.comparisons:
+            parts += ["", *_comparison_table(self.comparisons)]
+            parts += ["", *_request_table(self.comparisons)]
         if self.figures:
             parts += ["", *_table(("figure", "value"), self.figures.items())]
         if self.flux:
