@@ -42,7 +42,8 @@ bench: $(VENV)/ready  ## measure the operator and its floor in one run; ARGS=sma
 	@$(BIN)/lynq cluster build
 	@cd tests && PYTHONPATH=../src ../$(BIN)/python -m bench $(ARGS)
 
-bench-parts: $(VENV)/ready  ## run the benchmarks of reads, plans, templates and push channels
+bench-parts: $(VENV)/ready  ## run the benchmarks of reads, plans, templates, push channels and the dashboard
+	@scripts/browser
 	$(BIN)/pytest tests/bench -o python_files='bench_*.py' -s $(ARGS)
 
 faults: $(VENV)/ready  ## run all fault tests and their long tier, over an hour; prints a summary
