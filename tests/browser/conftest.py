@@ -24,6 +24,7 @@ from lynq.kube import Client, load_config
 from lynq.telemetry import Address
 
 DESKTOP = ViewportSize(width=1440, height=900)
+DOCS = "https://docs.example.com/lynq"
 PHONE = ViewportSize(width=390, height=844)
 
 
@@ -94,8 +95,8 @@ async def login_site(kubeconfig: Path, env: Environment) -> AsyncIterator[Site]:
 
 @pytest.fixture(scope="package")
 async def quiet_site(kubeconfig: Path, env: Environment) -> AsyncIterator[Site]:
-    """A dashboard with the rights of the kubeconfig that allows no actions."""
-    options = {"operator_namespace": env.namespace}
+    """A dashboard that allows no actions, and knows the address of the documentation."""
+    options = {"operator_namespace": env.namespace, "docs_url": DOCS}
     async with _serving(kubeconfig, auth=AuthMode.KUBECONFIG, **options) as site:
         yield site
 

@@ -2,7 +2,7 @@
 
 from playwright.async_api import Page, expect
 
-from browser.conftest import PHONE, OpenTab, Site, Tab
+from browser.conftest import DOCS, PHONE, OpenTab, Site, Tab
 from browser.fleet import LONG_NAME, MARKUP
 from browser.test_frame import violations
 from cluster.controllers.environment import NODES, Environment
@@ -28,6 +28,20 @@ async def test_root_cause_names_its_column_and_the_next_step(tab: Tab) -> None:
     await expect(cause.locator(".command code").first).to_contain_text("lynq plan --hub customers")
     await expect(page.locator(".headline")).to_contain_text("Progressing")
     assert await violations(page) == []
+
+
+async def test_causes_and_help_link_to_the_documentation(
+    open_tab: OpenTab, quiet_site: Site
+) -> None:
+    async with open_tab(quiet_site) as tab:
+        page = await open_tenant(tab, "cyberdyne")
+        link = page.locator(".cause").first.get_by_role("link", name="What it means")
+        cause = f"{DOCS}/troubleshooting/causes/#containerfailing"
+        await expect(link).to_have_attribute("href", cause)
+        await page.keyboard.press("?")
+        guide = page.get_by_role("dialog").get_by_role("link", name="The guide")
+        await expect(guide).to_have_attribute("href", f"{DOCS}/how-to/dashboard/")
+        assert await violations(page) == []
 
 
 async def test_command_of_a_next_step_is_copied(tab: Tab) -> None:

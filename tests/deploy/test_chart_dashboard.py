@@ -43,15 +43,19 @@ def test_dashboard_pods_are_not_selected_by_the_services_of_the_operator() -> No
 
 def test_proxy_mode_adds_impersonation_and_needs_addresses() -> None:
     values = {"enabled": True, "auth": "proxy", "trustedProxies": ["10.0.0.0/8"]}
-    objects = chart({"dashboard": {**values, "allowActions": True}})
+    docs = "https://docs.example.com/lynq"
+    objects = chart({"dashboard": {**values, "allowActions": True, "docsUrl": docs}})
     rules = one(objects, "ClusterRole", "lynq-dashboard-impersonation-role")["rules"]
     assert rules[0]["verbs"] == ["impersonate"]
     container = one(objects, "Deployment", "lynq-dashboard")["spec"]["template"]["spec"][
         "containers"
     ][0]
-    assert {"--auth=proxy", "--trusted-proxies=10.0.0.0/8", "--allow-actions"} <= {
-        *container["args"]
-    }
+    assert {
+        "--auth=proxy",
+        "--trusted-proxies=10.0.0.0/8",
+        "--allow-actions",
+        f"--docs-url={docs}",
+    } <= {*container["args"]}
     with pytest.raises(InvalidValuesError, match="trustedProxies is empty"):
         chart({"dashboard": {"enabled": True, "auth": "proxy"}})
 

@@ -116,6 +116,7 @@ export interface SessionView {
   context: string;
   namespaces: string[];
   version: string;
+  docsUrl: string;
 }
 
 /** `POST /login`: a token of the cluster; answered with a SessionView and a cookie. */

@@ -2,6 +2,7 @@
 
 import asyncio
 import ipaddress
+import re
 import signal
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +19,14 @@ from lynq.kube import ClusterConfig, load_config
 from lynq.telemetry import Address, ListenError
 from lynq.tls.context import CertificateFiles
 
+_WEB_ADDRESS: Final = re.compile(r"https?://[^\s/?#]+[^\s?#]*")
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+def _docs_url(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
+    if value and not _WEB_ADDRESS.fullmatch(value):
+        raise click.BadParameter("must begin with https:// or http://")
+    return value.rstrip("/")
 
 
 @click.command()
@@ -57,6 +65,13 @@ _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
     default="X-Forwarded-Groups",
     show_default=True,
     help="Header of the proxy with the groups, separated by commas.",
+)
+@click.option(
+    "--docs-url",
+    default="",
+    metavar="URL",
+    callback=_docs_url,
+    help="Address of the documentation, as `make docs` builds it: the pages link to it.",
 )
 @click.option("--tls-cert", type=_FILE, metavar="FILE", help="Certificate to serve HTTPS with.")
 @click.option("--tls-key", type=_FILE, metavar="FILE", help="Private key of --tls-cert.")
@@ -110,6 +125,7 @@ def _options(bind_address: str, context: str, flags: dict[str, Any]) -> Dashboar
         certificate=_certificate(flags["tls_cert"], flags["tls_key"]),
         namespace=flags["namespace"],
         context=context,
+        docs_url=flags["docs_url"],
         operator_namespace=flags["operator_namespace"],
     )
 

@@ -102,5 +102,7 @@ class DashboardOptions:
     """The only namespace that is watched; None: all."""
     context: str = ""
     """The name of the cluster."""
+    docs_url: str = ""
+    """The address of the documentation; empty: the pages link to none."""
     operator_namespace: str = "lynq-system"
     timing: DashboardTiming = DashboardTiming()

@@ -1,11 +1,20 @@
 // Where the documentation says what a cause means.
+import { viewer } from "../session";
+
+/** The address of a page of the documentation, `docs/how-to/x.md#y`; empty if the server knows none. */
+export function documentationUrl(entry: string): string {
+  const base = viewer()?.docsUrl ?? "";
+  if (!/^https?:\/\//.test(base)) return "";
+  return `${base}/${entry.replace(/^docs\//, "").replace(/\.md(?=#|$)/, "/")}`;
+}
 
 /** A link if the server knows the address of the documentation, else the path in the repository. */
 export function Documentation({ entry }: { entry: string }) {
   if (!entry) return null;
-  if (/^https:\/\//.test(entry)) {
+  const url = documentationUrl(entry);
+  if (url) {
     return (
-      <a href={entry} target="_blank" rel="noreferrer">
+      <a class="documentation" href={url} target="_blank" rel="noreferrer">
         What it means and what to do
       </a>
     );

@@ -1,6 +1,7 @@
 // The help dialog: keys, and what the states mean.
 import { Button } from "../components/base";
 import { Dialog } from "../components/dialog";
+import { documentationUrl } from "../components/documentation";
 import { Viewer } from "../components/layout";
 import { type AnyState, State } from "../components/state";
 import { closeDialog } from "../dialogs";
@@ -28,6 +29,7 @@ const STATES: readonly (readonly [AnyState, string])[] = [
 
 export function HelpDialog() {
   const view = viewer();
+  const guide = documentationUrl("docs/how-to/dashboard.md");
   return (
     <Dialog label="Help" class="help" onClose={closeDialog}>
       <header class="dialog-header">
@@ -57,6 +59,7 @@ export function HelpDialog() {
           </div>
         ))}
       </dl>
+      {guide && <p><a href={guide} target="_blank" rel="noreferrer">The guide to the dashboard</a></p>}
       {view && <Viewer viewer={view} />}
     </Dialog>
   );

@@ -26,6 +26,8 @@ class SessionView(ApiType, frozen=True, kw_only=True):
     namespaces: tuple[str, ...] = ()
     """The namespaces with hubs, forms or nodes that the viewer may list."""
     version: str = ""
+    docs_url: str = ""
+    """The address of the documentation; empty if the server knows none."""
 
 
 class LoginRequest(ApiType, frozen=True, kw_only=True):

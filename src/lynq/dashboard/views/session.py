@@ -36,6 +36,7 @@ async def session_view(
         context=options.context,
         namespaces=tuple(sorted(namespaces)),
         version=_version(),
+        docs_url=options.docs_url,
     )
 
 
