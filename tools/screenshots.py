@@ -69,6 +69,9 @@ PAGES: Final = {
     "tenant": f"/tenants/{NAMESPACE}/tyrell",
     "form": f"/forms/{NAMESPACE}/web",
     "hub": f"/hubs/{NAMESPACE}/partners",
+    "plan": f"/forms/{NAMESPACE}/web?tab=plan",
+    "long-name": f"/tenants/{NAMESPACE}/{LONG_NAME}",
+    "empty": "/?namespace=empty",
 }
 
 
@@ -117,9 +120,12 @@ async def prepare(page: Page, name: str) -> None:
     await page.wait_for_selector(".loading", state="detached")
     if name == "problems":
         await page.get_by_role("button", name="ImagePullBackOff").first.click()
+    if name == "plan":
+        await page.get_by_role("button", name="Plan over all rows").click()
+        await page.get_by_text("Nothing was changed.").wait_for()
     if name == "search":
         await page.keyboard.press("/")
-        await page.get_by_role("combobox", name="Search").fill("um")
+        await page.get_by_role("combobox", name="Search").fill("umb")
         await page.wait_for_selector(".results [role=option]")
     await page.wait_for_timeout(400)
 

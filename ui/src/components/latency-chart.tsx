@@ -46,11 +46,12 @@ export function LatencyChart({ points }: { points: readonly LatencyPoint[] }) {
     <figure class="chart">
       <figcaption>
         <span class="legend">
-          <span class="swatch swatch-p50" aria-hidden="true" /> half of the nodes
+          <span class="swatch swatch-p50" aria-hidden="true" /> half of the nodes{newest && <> within <strong>{seconds(newest.p50)}</strong></>}
         </span>
         <span class="legend">
-          <span class="swatch swatch-p99" aria-hidden="true" /> 99 of 100
+          <span class="swatch swatch-p99" aria-hidden="true" /> 99 of 100{newest && <> within <strong>{seconds(newest.p99)}</strong></>}
         </span>
+        {newest && <span class="legend">at {clock(newest.at)}</span>}
       </figcaption>
       <div ref={box}>
         <svg

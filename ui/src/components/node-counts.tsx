@@ -12,7 +12,7 @@ export function NodeCounts({ nodes, form }: { nodes: NodesByState; form: Summary
       <ul>
         <li><a href={`/nodes?q=${filter}`}><strong>{formatted(nodes.total)}</strong> {nodes.total === 1 ? "node" : "nodes"}</a></li>
         {NODE_STATES.map(({ id, label }) => nodes[id] > 0 && (
-          <li key={id}><a href={`/nodes?q=${filter}&state=${id}`}><strong>{formatted(nodes[id])}</strong> <State state={label as AnyState} /></a></li>
+          <li key={id}><a href={`/nodes?q=${filter}&state=${id}`}><State state={label as AnyState} /> <strong>{formatted(nodes[id])}</strong></a></li>
         ))}
       </ul>
     </div>

@@ -33,7 +33,7 @@ export interface Layout {
   crossings: number;
 }
 
-export const BOX_WIDTH = 176;
+export const BOX_WIDTH = 208;
 export const BOX_HEIGHT = 48;
 const COLUMN_GAP = 44;
 const ROW_GAP = 16;

@@ -177,7 +177,7 @@ function Rows({ hub }: { hub: HubView }) {
   const first = (starts.length - 1) * ROWS_PER_PAGE;
   const columns = [...new Set(data?.items.flatMap((row) => Object.keys(row.values)))].filter((each) => each !== "uid");
   return (
-    <Panel title="Rows" aside={data && <span class="muted">{count(data.total, "row")}{text && " match"}</span>}>
+    <Panel title="Rows" aside={data && <span class="muted">{count(data.total, "row")} with nodes{text && " match"}</span>}>
       <div class="rows-bar">
         <input class="field" type="search" aria-label="Search the rows" placeholder="Search by uid" value={query} onInput={(event) => setText(event.currentTarget.value)} />
         {loading && <span class="muted" role="status">Loading…</span>}
