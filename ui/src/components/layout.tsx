@@ -1,5 +1,6 @@
 // The frame of every page: navigation, namespace, search, live indicator, theme, viewer.
 import type { ComponentChildren, TargetedEvent } from "preact";
+import { useEffect, useState } from "preact/hooks";
 import { logout } from "../api";
 import type { SessionView } from "../api-types";
 import { openDialog } from "../dialogs";
@@ -101,6 +102,30 @@ function ThemeSwitch() {
   );
 }
 
+const PATIENCE = 3_000;
+
+/** Says that the page is old, if the connection is lost for longer than a restart takes. */
+function Offline() {
+  const isOffline = streamState.value === "offline";
+  const [since, setSince] = useState("");
+  useEffect(() => {
+    if (!isOffline) return undefined;
+    const lost = new Date().toLocaleTimeString("en-GB");
+    const timer = setTimeout(() => setSince(lost), PATIENCE);
+    return () => {
+      clearTimeout(timer);
+      setSince("");
+    };
+  }, [isOffline]);
+  if (!since) return null;
+  return (
+    <p class="notice notice-warn" role="alert">
+      The dashboard server has not answered since {since}: it was stopped, or the connection is lost. The page shows the state of that
+      time, and tries again by itself.
+    </p>
+  );
+}
+
 const MODES = {
   Token: "Signed in with a token",
   Proxy: "Signed in by the proxy",
@@ -167,6 +192,7 @@ export function Layout({ viewer, children }: { viewer: SessionView; children: Co
           </div>
         </header>
         <main id="main" tabIndex={-1}>
+          <Offline />
           {children}
         </main>
       </div>

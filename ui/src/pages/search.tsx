@@ -68,8 +68,8 @@ export function SearchDialog() {
           >
             <State state={item.summary.state} compact />
             <span class="cut result-name" title={item.name}>{title(item)}</span>
-            <span class="cut muted">{place(item)}</span>
-            <span class="tag">{item.kind === "Node" ? "Tenant" : item.kind}</span>
+            <span class="cut muted result-place">{place(item)}</span>
+            <span class="cut tag" title={item.kind}>{item.kind === "Node" ? "Tenant" : item.kind}</span>
           </li>
         ))}
       </ul>
