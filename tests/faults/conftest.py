@@ -1,6 +1,7 @@
 """Fixtures of fault tests: an environment, and operator processes behind recording proxies."""
 
 import itertools
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -17,22 +18,28 @@ from lynq.kube import Client, load_config
 from lynq.kube.crd_install import install_crd
 from lynq.kube.resource import NAMESPACES
 
+INJECTED = ("crashes", "kills", "errors", "cuts", "compactions", "restarts", "row changes")
+"""Properties of tests with the number of faults of a kind that they injected."""
+HARM = ("lost", "left behind")
+"""Properties of tests with the number of objects that a fault should not have concerned."""
+
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print how many faults the tests have injected: their property `faults`."""
+    """Print how many faults the tests have injected, and what was lost or left behind."""
     reports = [
         report for state in ("passed", "failed") for report in _calls(terminalreporter, state)
     ]
-    faults = [
-        int(str(value))
-        for report in reports
-        for name, value in report.user_properties
-        if name == "faults"
-    ]
-    if faults:
-        failed = len(_calls(terminalreporter, "failed"))
-        text = f"{len(reports)} tests, {sum(faults)} counted faults, {failed} failures"
-        terminalreporter.write_sep("=", f"faults: {text}")
+    totals = Counter[str]()
+    for report in reports:
+        for name, value in report.user_properties:
+            totals[name] += int(str(value))
+    if not any(totals[name] for name in INJECTED):
+        return
+    injected = ", ".join(f"{totals[name]} {name}" for name in INJECTED if totals[name])
+    harm = ", ".join(f"{name} = {totals[name]}" for name in HARM)
+    failed = len(_calls(terminalreporter, "failed"))
+    text = f"{len(reports)} tests, {injected}, {harm}, {failed} failures"
+    terminalreporter.write_sep("=", f"faults: {text}")
 
 
 def _calls(reporter: pytest.TerminalReporter, state: str) -> list[pytest.TestReport]:

@@ -5,6 +5,7 @@ Dropping requests makes it possible to crash at every write without starting a n
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from cluster.controllers.environment import Environment
 from faults.tenants import watched_namespaces
 from lynq.controllers.manager import Process, ProcessSettings
 from lynq.controllers.options import Options
+from lynq.controllers.timing import DEFAULT_TIMING, Timing
 from lynq.kube import Interceptor, Request, Response, Send
 from lynq.kube.errors import KubeError
 
@@ -31,10 +33,17 @@ class Crash:
     """Whether that write still reaches the API server."""
     writes: list[str] = field(default_factory=list)
     happened: asyncio.Event = field(default_factory=asyncio.Event)
+    _last: float = field(default_factory=time.monotonic)
+    """When the last request began."""
+
+    def is_quiet(self, seconds: float) -> bool:
+        """Return whether the operator has begun no request for some time."""
+        return time.monotonic() - self._last > seconds
 
     async def __call__(self, request: Request, send: Send) -> Response:
         if self.happened.is_set():
             raise KubeError("the operator has crashed")
+        self._last = time.monotonic()
         is_counted = "/events" not in request.path and self.path in request.path
         if request.verb in _READS or not is_counted:
             return await send(request)
@@ -47,21 +56,27 @@ class Crash:
         raise KubeError("the operator has crashed")
 
 
-def intercepted_operator(env: Environment, interceptor: Interceptor) -> Process:
+def intercepted_operator(
+    env: Environment, interceptor: Interceptor, timing: Timing = DEFAULT_TIMING
+) -> Process:
     """Return the whole operator with an interceptor on its API requests."""
-    options = Options(sqlite_directory=env.directory, namespaces=watched_namespaces(env))
+    options = Options(
+        sqlite_directory=env.directory, namespaces=watched_namespaces(env), timing=timing
+    )
     return Process(ProcessSettings(options=options), env.client.intercepted(interceptor))
 
 
 @asynccontextmanager
-async def crashing_operator(env: Environment, crash: Crash) -> AsyncIterator[None]:
+async def crashing_operator(
+    env: Environment, crash: Crash, timing: Timing = DEFAULT_TIMING
+) -> AsyncIterator[Process]:
     """Run the whole operator during the block; a crash stops it, and the block continues."""
-    process = intercepted_operator(env, crash)
+    process = intercepted_operator(env, crash, timing)
     stop = asyncio.Event()
     running = asyncio.create_task(process.run(stop))
     end = asyncio.create_task(_cancel_on(crash, running))
     try:
-        yield
+        yield process
     finally:
         crash.happened.set()
         running.cancel()

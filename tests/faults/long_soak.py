@@ -86,7 +86,7 @@ async def test_memory_stays_flat_while_rows_change_for_half_an_hour(
         samples.append(memory_mib(replica.pid))
     await eventually(lambda: are_ready(env, churn), within=120, every=2)
     print("MiB:", [f"{sample:.0f}" for sample in samples])  # noqa: T201 - a measurement
-    request.node.user_properties.append(("faults", len(samples) * CHURN))
+    request.node.user_properties.append(("row changes", len(samples) * CHURN))
     # The first third fills caches and the allocator's pools.
     warm = samples[len(samples) // 3]
     assert samples[-1] < warm * TOLERANCE, samples
@@ -105,7 +105,7 @@ async def test_sigkill_every_minute_of_churn_loses_no_tenant(
         await replica.wait_for_exit()
         replica.start()
         await eventually(lambda: are_ready(env, churn), within=300, every=1)
-    request.node.user_properties.append(("faults", kills))
+    request.node.user_properties.append(("kills", kills))
 
 
 async def test_storm_of_1000_nodes_delays_no_other_hub(
@@ -119,5 +119,5 @@ async def test_storm_of_1000_nodes_delays_no_other_hub(
 
     await assert_rows_are_ready(env, rows=STORM_ROWS, within=2)
     await assert_lease_was_kept(env, replica)
-    request.node.user_properties.append(("faults", STORM))
+    request.node.user_properties.append(("errors", STORM))
     assert await replica.stop() < 5

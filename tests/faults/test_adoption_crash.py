@@ -47,7 +47,7 @@ async def test_foreign_object_survives_crash_at_every_write(
     env.set_rows(("acme", 0, "pro"))
     await env.force_sync()
     crashes += await run_with_crashes(env, is_gone, is_sent=is_sent)
-    request.node.user_properties.append(("faults", crashes))
+    request.node.user_properties.append(("crashes", crashes))
     live = await env.get(CONFIG_MAPS, "acme-settings")
     assert live["metadata"]["uid"] == old["metadata"]["uid"]
     assert live["data"] == {"keep": "me"}

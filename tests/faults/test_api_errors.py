@@ -52,5 +52,8 @@ async def test_state_converges_after_api_errors(
         await settled(lambda: len(faults.writes), seconds=6, within=60)
         faults.writes.clear()
         await stays(lambda: faults.writes == [], seconds=4)
-    request.node.user_properties.append(("faults", faults.rejected + faults.lost + faults.cuts))
+    request.node.user_properties += [
+        ("errors", faults.rejected + faults.lost),
+        ("cuts", faults.cuts),
+    ]
     assert min(faults.rejected, faults.lost, faults.cuts) > 0

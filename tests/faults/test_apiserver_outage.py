@@ -1,16 +1,13 @@
 """The API server is killed during a rollout."""
 
 import asyncio
-import os
-import signal
 
 from built_in_resources import DEPLOYMENTS
 from cluster.controllers.environment import FORMS, Environment, Object, config_map
 from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from cluster.local.manifests import deployment
+from control_plane import restart_apiserver
 from lynq.cluster import LocalCluster
-from lynq.kube import Client
-from lynq.kube.errors import KubeError
 from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
 
@@ -21,20 +18,6 @@ def app(image: str) -> Object:
     annotations = {"local.lynq.sh/ready-after": "500ms"}
     manifest = deployment("app", replicas=1, image=image, annotations=annotations)
     return {"id": "app", "nameTemplate": "{{ .uid }}-app", "spec": manifest}
-
-
-async def kill_apiserver(cluster: LocalCluster, client: Client) -> None:
-    """Kill the API server and wait until its restart is ready."""
-    killed = cluster.pid("kube-apiserver")
-    os.kill(killed, signal.SIGKILL)
-
-    async def restarted() -> bool:
-        try:
-            return cluster.pid("kube-apiserver") != killed and await client.raw("/readyz") == b"ok"
-        except KubeError:
-            return False
-
-    await eventually(restarted, within=90)
 
 
 async def uids(env: Environment) -> dict[str, str]:
@@ -74,7 +57,7 @@ async def test_rollout_resumes_after_apiserver_outage(
 
         await eventually(half_updated, within=30)
         # One row is removed and another changes during the outage.
-        outage = asyncio.create_task(kill_apiserver(own_cluster, env.client))
+        outage = asyncio.create_task(restart_apiserver(own_cluster, env.client))
         rows = [(uid, 1, "pro") for uid in UIDS[:4]]
         env.set_rows(*rows, (UIDS[4], 1, "gold"))
         await outage

@@ -1,6 +1,6 @@
 """Crashes before and after every write: the next operator converges to the same state.
 
-The number of crashes is the property `faults` of each test in a JUnit report.
+The number of crashes is the property `crashes` of each test in a JUnit report.
 """
 
 from collections.abc import Awaitable, Callable
@@ -96,7 +96,7 @@ async def test_change_converges_after_crash_at_every_write(
     before = await scenario.model.uids(STABLE)
 
     crashes = await run_with_crashes(scenario, change) - 1
-    request.node.user_properties.append(("faults", crashes))
+    request.node.user_properties.append(("crashes", crashes))
     assert crashes > 1
     assert await scenario.model.uids(STABLE) == before
     last = Crash()
@@ -134,7 +134,7 @@ async def test_hub_deletion_completes_after_crash_at_every_write(
             crashes += crash.happened.is_set()
         if await all_gone():
             break
-    request.node.user_properties.append(("faults", crashes))
+    request.node.user_properties.append(("crashes", crashes))
     await eventually(all_gone)
     assert await managed_objects(env, CONFIG_MAPS, env.namespace) == {}
     assert await managed_objects(env, CONFIG_MAPS, other_namespace) == {}

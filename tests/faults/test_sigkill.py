@@ -3,6 +3,8 @@
 import asyncio
 import random
 
+import pytest
+
 from cluster.controllers.environment import FORMS, Environment, Object
 from faults.conftest import Replicas
 from faults.tenants import Model, form_spec, objects_in_other_namespace, wait_until_converged
@@ -29,7 +31,10 @@ async def create_foreign(env: Environment, other_namespace: str) -> list[Object]
 
 
 async def test_state_converges_after_repeated_sigkill(
-    env: Environment, replicas: Replicas, other_namespace: str
+    env: Environment,
+    replicas: Replicas,
+    other_namespace: str,
+    request: pytest.FixtureRequest,
 ) -> None:
     rng = random.Random(SEED)
     model = Model(env, other_namespace)
@@ -54,6 +59,7 @@ async def test_state_converges_after_repeated_sigkill(
         model.change_rows(rng, spare=STABLE)
         replica.start()
 
+    request.node.user_properties.append(("kills", ROUNDS))
     await wait_until_converged(model)
     assert await model.uids(*STABLE) == before
     for obj in foreign:

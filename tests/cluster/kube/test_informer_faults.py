@@ -6,11 +6,11 @@ import signal
 from collections.abc import AsyncIterator
 from typing import Any
 
-import aiohttp
 import pytest
 from prometheus_client import CollectorRegistry
 
 from background_tasks import run_in_background
+from control_plane import compact, restart_apiserver
 from lynq.cluster import LocalCluster
 from lynq.kube import (
     Backoff,
@@ -53,29 +53,6 @@ async def create(client: Client, *names: str) -> None:
 
 def names(informer: Informer[PartialObject, PartialObject]) -> set[str]:
     return {obj.metadata.name for obj in informer.store.values()}
-
-
-async def restart_apiserver(cluster: LocalCluster, client: Client) -> None:
-    """Kill the API server and wait until the restarted one responds."""
-    killed = cluster.pid("kube-apiserver")
-    os.kill(killed, signal.SIGKILL)
-
-    async def answers() -> bool:
-        try:
-            return cluster.pid("kube-apiserver") != killed and await client.raw("/readyz") == b"ok"
-        except KubeError:
-            return False
-
-    await eventually(answers, within=60)
-
-
-async def compact(cluster: LocalCluster, client: Client) -> None:
-    """Compact the history of etcd."""
-    now = (await client.list(CONFIG_MAPS, into=PartialObject)).resource_version
-    url = f"http://127.0.0.1:{cluster.record.ports.etcd}/v3/kv/compaction"
-    body = {"revision": now, "physical": True}
-    async with aiohttp.ClientSession() as session, session.post(url, json=body) as answer:
-        assert answer.status == 200, await answer.text()
 
 
 class Gate:
