@@ -28,12 +28,15 @@ from lynq.cluster import LocalCluster
 from lynq.kube import Backoff, Client, load_config
 from lynq.kube.crd_install import install_crd
 from lynq.kube.resource import NAMESPACES
+from waiting import eventually
 
 STRIDE = int(os.environ.get("LYNQ_FAULTS_STRIDE", "1"))
 AT_ONCE = int(os.environ.get("LYNQ_FAULTS_AT_ONCE", "4"))
 """Runs at the same time: each waits for the API server most of its time."""
 DEADLINE = 60.0
 """Seconds for a run to reach a state."""
+REST = 3.0
+"""Seconds without a request after which a run without a crash has ended."""
 TIMING = replace(
     QUICK,
     move_grace=timedelta(seconds=0.2),
@@ -103,19 +106,16 @@ async def refer(site: Site, flow: Flow) -> Reference:
     await flow.prepare(site)
     async with crashing_operator(site.env, crash, TIMING):
         before = await at_rest(site, crash)
+        crash.writes.clear()
         await flow.change(site)
         return Reference(before, await at_rest(site, crash))
 
 
 async def at_rest(site: Site, crash: Crash) -> Snapshot:
-    """Return the state when nothing has been written for some time."""
-    last = await snapshot(site.env)
-    while True:
-        await asyncio.sleep(1.5)
-        state = await snapshot(site.env)
-        if crash.is_quiet(1.5) and state == last:
-            return state
-        last = state
+    """Return the state when the operator has written something, and then sent nothing."""
+    await eventually(lambda: bool(crash.writes), within=DEADLINE)
+    await eventually(lambda: crash.is_quiet(REST), within=DEADLINE)
+    return await snapshot(site.env)
 
 
 class UnreachedError(AssertionError):
@@ -137,9 +137,9 @@ async def reach(site: Site, crash: Crash, expected: Snapshot, *, quiet: float = 
             state = await snapshot(site.env)
             if crash.happened.is_set() or state.objects == expected.objects:
                 return state
-            if time.monotonic() > deadline:
-                raise UnreachedError(state, expected)
             await asyncio.sleep(0.1)
+        if time.monotonic() > deadline:
+            raise UnreachedError(await snapshot(site.env), expected)
         await asyncio.sleep(0.03)
 
 

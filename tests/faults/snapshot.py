@@ -25,7 +25,7 @@ _PER_RUN = frozenset(
 )
 """Fields whose value is another one in every run."""
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-][\d:]+)")
-_DIGEST = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9a-f]{12,}\b")
+_DIGEST = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9a-f]{8,}\b")
 
 
 @dataclass(frozen=True, slots=True)
