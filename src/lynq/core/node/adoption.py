@@ -74,9 +74,7 @@ def _may_overwrite(write: Write, facts: ResourceFacts) -> bool:
 
 def _releases_owner(facts: ResourceFacts, owner: Owner) -> bool:
     live, desired = facts.live, facts.desired
-    if live is None or desired is None:
-        return False
-    return has_surplus_reference(live, desired.obj, owner)
+    return bool(live and desired and has_surplus_reference(live, desired.obj, owner))
 
 
 def _without_owner(write: Write, owner: Owner, metadata: Metadata) -> Write:
