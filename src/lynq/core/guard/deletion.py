@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from lynq.api import DeletionGuard, DeletionGuardStatus, HubStatus
 from lynq.api.conditions import find_condition
 from lynq.api.reasons import ConditionReason, ConditionType
+from lynq.api.text import plural
 from lynq.core.guard.approval import NO_APPROVAL, Approval, approval_instruction, digest_of
 from lynq.core.guard.window import CountedDeletions
 
@@ -160,7 +161,8 @@ def held_message(
             f", and after a change of the source at most {guard.max_count} are deleted unapproved"
         )
     else:
-        limit = f", and the limits are {guard.max_count} nodes and {guard.max_percent} %"
+        nodes = plural("node", guard.max_count)
+        limit = f", and the limits are {guard.max_count} {nodes} and {guard.max_percent} %"
     if verdict.exceeds and verdict.deleted_before > 0:
         limit = f", {verdict.deleted_before} more were deleted within {guard.window}{limit}"
     return (
