@@ -51,12 +51,11 @@ def held_nodes(hub: LynqHub, live: Collection[str]) -> tuple[str, ...]:
     is if all rows have vanished. Otherwise only a read of the rows shows the others.
     """
     held = hub.status.held_deletions
-    if held is None or held.count <= len(held.nodes) or not held.nodes:
-        return held.nodes if held else ()
+    if held is None or not held.nodes:
+        return ()
     names = (*held.nodes, *sorted(name for name in live if name > held.nodes[-1]))
     spent = spent_approvals(hub.status.deletion_guard)
-    is_proved = len(names) == held.count and digest_of(names, spent) == held.digest
-    return names if is_proved else held.nodes
+    return names if digest_of(names, spent) == held.digest else held.nodes
 
 
 def check_digest(held: HeldDeletions, digest: str, *, origin: str) -> None:

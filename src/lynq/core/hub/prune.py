@@ -213,8 +213,7 @@ def _confirmed(
     confirmed = (
         deletion
         for deletion in protected
-        if deletion.name not in rows
-        and (deletion.cause is DeletionCause.ROW_GONE or deletion.pair.form not in forms)
+        if deletion.name not in rows and deletion.pair.form not in forms
     )
     return tuple(sorted(confirmed, key=attrgetter("name")))
 

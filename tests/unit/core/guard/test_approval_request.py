@@ -130,6 +130,12 @@ def test_only_the_first_held_nodes_are_named_if_others_are_not_held() -> None:
     assert held_nodes(holding(names(50)), [*names(49), "z-web"]) == tuple(names(20))
 
 
+def test_no_node_is_named_without_names_of_held_deletions() -> None:
+    assert held_nodes(hub_with(HubStatus()), names(5)) == ()
+    edited = HubStatus(held_deletions=HeldDeletions(count=5, digest="x"))
+    assert held_nodes(hub_with(edited), names(5)) == ()
+
+
 @given(st.sets(st.sampled_from(names(40))), st.sets(st.sampled_from(names(40))))
 def test_named_nodes_are_held(held: set[str], others: set[str]) -> None:
     named = held_nodes(holding(sorted(held)), held | others)

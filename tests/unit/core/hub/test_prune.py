@@ -116,6 +116,20 @@ def test_protected_node_is_named_when_its_absence_is_confirmed() -> None:
     assert unprotected.absent.unconfirmed == {"a-web"}
 
 
+def test_protected_node_of_a_deleted_form_is_named_when_the_form_stays_away() -> None:
+    cluster = running("a")
+    cluster.edit("a-web", annotations=PROTECTED)
+
+    def observed(last: Absences, time: float) -> HubPlan:
+        observation = Observation(read=ReadTime(time, time), now=time, last=last, confirm_after=5)
+        return planned(cluster, rows("a"), observation=observation)
+
+    first = observed(NO_ABSENCES, 10)
+    assert first.protected == ()
+    second = observed(first.absent.absences, 15)
+    assert kept_by_protection(second) == {"a-web": DeletionCause.FORM_GONE}
+
+
 @pytest.mark.parametrize(
     ("hub", "owner", "is_deleted"),
     [

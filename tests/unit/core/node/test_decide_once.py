@@ -32,7 +32,8 @@ COMPLETED = AppliedRecord(was_applied=True, is_completed=True)
 
 
 def test_completed_job_is_recorded() -> None:
-    assert decide(settled(spec=JOB, creation_policy=CreationPolicy.ONCE), CONTEXT).is_completed
+    outcome = decide(settled(spec=JOB, creation_policy=CreationPolicy.ONCE), CONTEXT)
+    assert (outcome.is_completed, outcome.message) == (True, "")
 
 
 @pytest.mark.parametrize(
