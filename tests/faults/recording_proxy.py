@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import ssl
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -46,6 +47,9 @@ class RecordingProxy:
     waiting: int = 0
     """The number of requests held back while blocked."""
     _unblocked: asyncio.Event = field(default_factory=asyncio.Event)
+    _silence: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the watches that are open now are silenced."""
+    _connections: set[asyncio.Transport] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._unblocked.set()
@@ -54,12 +58,26 @@ class RecordingProxy:
         """Hold back all further requests without a response."""
         self._unblocked.clear()
 
-    def kubeconfig(self, folder: Path) -> Path:
-        """Write a kubeconfig that points to this proxy."""
+    def silence_watches(self) -> None:
+        """Swallow all further bytes of the open watches; their connections stay open."""
+        self._silence.set()
+        self._silence = asyncio.Event()
+
+    def disconnect(self) -> None:
+        """Close all connections."""
+        for connection in self._connections:
+            connection.abort()
+        self._connections.clear()
+
+    def kubeconfig(self, folder: Path, authority: Path | None = None) -> Path:
+        """Write a kubeconfig that points to this proxy, and to the file of its CA."""
+        cluster = {"server": self.address}
+        if authority:
+            cluster["certificate-authority"] = str(authority)
         config = {
             "apiVersion": "v1",
             "kind": "Config",
-            "clusters": [{"name": "proxy", "cluster": {"server": self.address}}],
+            "clusters": [{"name": "proxy", "cluster": cluster}],
             "users": [{"name": "proxy", "user": {}}],
             "contexts": [{"name": "proxy", "context": {"cluster": "proxy", "user": "proxy"}}],
             "current-context": "proxy",
@@ -79,6 +97,9 @@ class RecordingProxy:
         return any(path.endswith(suffix) for path in self.reads)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.transport:
+            self._connections.add(request.transport)
+        silence, is_watch = self._silence, "watch" in request.query
         body = await request.read()
         self.waiting += 1
         await self._unblocked.wait()
@@ -104,7 +125,8 @@ class RecordingProxy:
             response = web.StreamResponse(status=upstream.status, headers=passed)
             await response.prepare(request)
             async for chunk in upstream.content.iter_any():
-                await response.write(chunk)
+                if not (is_watch and silence.is_set()):
+                    await response.write(chunk)
             return response
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -116,8 +138,10 @@ class RecordingProxy:
 
 
 @asynccontextmanager
-async def recording_proxy(kubeconfig: Path) -> AsyncIterator[RecordingProxy]:
-    """Run a proxy to the API server of a kubeconfig."""
+async def recording_proxy(
+    kubeconfig: Path, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[RecordingProxy]:
+    """Run a proxy to the API server of a kubeconfig, over HTTPS if it has a context for it."""
     config = load_config(kubeconfig=kubeconfig)
     credential = await config.credentials.current()
     connector = aiohttp.TCPConnector(ssl=ssl_context_for(config, credential.certificate), limit=0)
@@ -126,7 +150,7 @@ async def recording_proxy(kubeconfig: Path) -> AsyncIterator[RecordingProxy]:
         connector=connector, timeout=timeout, auto_decompress=False
     ) as session:
         proxy = RecordingProxy(config.server.rstrip("/"), session)
-        async with serve_http(proxy) as proxy.address:
+        async with serve_http(proxy, tls) as proxy.address:
             yield proxy
         # Connections are closed in a callback of the event loop.
         await asyncio.sleep(0)
