@@ -117,3 +117,19 @@ async def wait_for_deletion(
         return False
 
     await eventually(deleted, within=within, every=0.05)
+
+
+async def wait_for_garbage_collector(env: Environment, node: str) -> None:
+    """Wait until the garbage collector is done with a node.
+
+    It looks for new kinds every 30 s and then waits up to 30 s for their caches, and each test that
+    installs a definition makes it do so again. In a new cluster it does not know LynqNodes yet.
+    """
+
+    async def is_collected() -> bool:
+        metadata = (await env.get(NODES, node))["metadata"]
+        return (
+            "deletionTimestamp" in metadata and "foregroundDeletion" not in metadata["finalizers"]
+        )
+
+    await eventually(is_collected, within=120)

@@ -31,7 +31,7 @@ def needs_metadata(write: Write, facts: ResourceFacts, owner: Owner) -> bool:
         return True
     if write.cause is WriteCause.FOREIGN:
         return _may_overwrite(write, facts)
-    return write.method is WriteMethod.MERGE and _releases_owner(facts, owner)
+    return write.method is WriteMethod.MERGE and releases_owner(facts, owner)
 
 
 def adapted_to(write: Write, facts: ResourceFacts, owner: Owner, metadata: Metadata) -> Write:
@@ -72,7 +72,8 @@ def _may_overwrite(write: Write, facts: ResourceFacts) -> bool:
     return is_adopted and not is_forced and write.method is not WriteMethod.APPLY
 
 
-def _releases_owner(facts: ResourceFacts, owner: Owner) -> bool:
+def releases_owner(facts: ResourceFacts, owner: Owner) -> bool:
+    """Return whether the object has our owner reference and is to be tied by labels instead."""
     live, desired = facts.live, facts.desired
     return bool(live and desired and has_surplus_reference(live, desired.obj, owner))
 

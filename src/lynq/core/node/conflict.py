@@ -23,6 +23,8 @@ is the next request, or the result. The shell sends the request and reports the 
    resourceVersion, so that two nodes do not adopt it at once.
 8. Our labels and annotations are never a field of others: if they were changed, they are restored
    by a merge patch, and the write is sent again.
+9. A write that is rejected leaves no owner reference on an object that is to be retained: it is
+   removed by a merge patch, or the garbage collector would delete the object with the node.
 """
 
 from dataclasses import dataclass, replace
@@ -36,6 +38,7 @@ from lynq.core.node.adoption import (
     adapted_to,
     needs_dry_run,
     needs_metadata,
+    releases_owner,
     replaces_other_managers,
 )
 from lynq.core.node.apply_errors import (
@@ -49,7 +52,7 @@ from lynq.core.node.decide import PassContext, decide
 from lynq.core.node.desired_object import ignores_fields
 from lynq.core.node.managed_fields import migration_patch
 from lynq.core.node.objects import Owner
-from lynq.core.node.ownership_patches import restore_metadata_patch
+from lynq.core.node.ownership_patches import labels_tie_patch, restore_metadata_patch
 from lynq.core.node.state import ResourceFacts, Write, WriteCause, WriteMethod, WriteRejection
 
 RETRY_DELAYS: Final = (0.0, 0.01, 0.02, 0.05, 0.1)
@@ -116,8 +119,6 @@ _CREATED_AND_DELETED: Final = Rejected(
     WriteRejection("an object with this name was created and deleted concurrently; retrying"),
     is_reported=False,
 )
-
-
 _DELETED: Final = Rejected(
     WriteRejection("the object was deleted before its write; retrying", is_transient=True),
     is_reported=False,
@@ -171,6 +172,8 @@ class AttemptStage(Enum):
     """The write conflicted over our labels or annotations, which are restored."""
     FORCED = auto()
     """The write is sent with force."""
+    REJECTED = auto()
+    """The write is rejected; our owner reference is removed from the object."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,6 +225,8 @@ def begin_write(
 
 def on_metadata(attempt: WriteAttempt, metadata: Metadata) -> WriteAttempt:
     """Continue with the metadata of the live object."""
+    if attempt.stage is AttemptStage.REJECTED:
+        return _remove_reference(attempt, metadata)
     if attempt.action != ReadMetadata(for_migration=True):
         return _adapt(attempt, metadata)
     if patch := migration_patch(metadata):
@@ -243,6 +248,8 @@ def on_refetched(attempt: WriteAttempt, observed: ObservedObject | None) -> Writ
 def on_accepted(attempt: WriteAttempt) -> WriteAttempt:
     """Continue after a request that the API server accepted."""
     match attempt.action:
+        case PatchMetadata() if attempt.stage is AttemptStage.REJECTED:
+            return _give_up(attempt)
         case PatchMetadata() | DryRunApply():
             return _send(attempt)
         case _:
@@ -253,6 +260,8 @@ def on_accepted(attempt: WriteAttempt) -> WriteAttempt:
 
 def on_error(attempt: WriteAttempt, error: ApplyError) -> WriteAttempt:
     """Continue after a request that failed."""
+    if attempt.stage is AttemptStage.REJECTED:
+        return _give_up(attempt)
     failed = replace(attempt, error=error)
     if error.kind is not ApplyErrorKind.CONFLICT:
         return _give_up(failed)
@@ -375,6 +384,16 @@ def _give_up(attempt: WriteAttempt) -> WriteAttempt:
         raise AssertionError("a write is given up only after an error")
     if error.kind is ApplyErrorKind.ALREADY_EXISTS:
         return replace(attempt, action=ObserveAgain(_CREATED_AND_DELETED))
-    return replace(
-        attempt, action=Rejected(rejection_of(error, attempt.write.ref, resource.conflict_policy))
-    )
+    rejection = rejection_of(error, attempt.write.ref, resource.conflict_policy)
+    is_first = attempt.stage is not AttemptStage.REJECTED and not rejection.is_transient
+    if is_first and releases_owner(attempt.facts, attempt.owner):
+        return replace(attempt, stage=AttemptStage.REJECTED, action=ReadMetadata())
+    return replace(attempt, action=Rejected(rejection))
+
+
+def _remove_reference(attempt: WriteAttempt, metadata: Metadata) -> WriteAttempt:
+    live, desired = attempt.facts.live, attempt.facts.desired
+    if live is None or desired is None or metadata.uid != live.uid:
+        return _give_up(attempt)
+    patch = labels_tie_patch(desired.obj, live, attempt.owner, metadata)
+    return replace(attempt, action=PatchMetadata(patch))

@@ -84,6 +84,15 @@ def restore_metadata_patch(obj: Object, live: LiveObject, owner: Owner) -> Objec
     return without_adopted(restored, live)
 
 
+def labels_tie_patch(obj: Object, live: LiveObject, owner: Owner, metadata: Metadata) -> Object:
+    """Return the merge patch that ties an object by our labels instead of our owner reference."""
+    patch = restore_metadata_patch(obj, live, owner)
+    references = owner_removal_patch(metadata.owner_references, owner)
+    # Pinned, because a merge patch replaces the whole list.
+    pinned = {"ownerReferences": references, "resourceVersion": metadata.resource_version}
+    return {**patch, "metadata": {**patch["metadata"], **pinned}}
+
+
 def without_adopted(patch: Object, live: LiveObject) -> Object:
     """Return the merge patch that also removes `lynq.sh/adopted`, unless it sets it."""
     metadata = patch["metadata"]

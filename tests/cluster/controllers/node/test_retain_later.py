@@ -56,6 +56,33 @@ async def test_retain_set_later_is_recorded_on_a_once_object_in_one_write(env: E
         await wait_for_deletion(env, CONFIG_MAPS, "key")
 
 
+async def test_retain_set_later_is_recorded_in_one_patch_if_the_write_is_rejected(
+    env: Environment,
+) -> None:
+    async with running_operator(env):
+        await create_node(env, entry("invalid"), entry("contested"))
+        await wait_for_node_ready(env, NODE)
+        await edit(env, "contested", {"data": {"plan": "by hand"}})
+        await wait_for_resource_state(env, NODE, "contested", "Conflicted")
+        await env.wait_until_idle()
+        env.requests.sent.clear()
+        await update_node(env, entry("invalid", **RETAIN, **INVALID), entry("contested", **RETAIN))
+        for name in ("invalid", "contested"):
+            live = await wait_for_object(env, name, lambda obj: not owner_uids(obj))
+            assert annotations(live)["lynq.sh/deletion-policy"] == "Retain"
+            assert labels(live)["lynq.sh/node"] == NODE
+        assert live["data"] == {"plan": "by hand"}
+        await env.wait_until_idle()
+        for name in ("invalid", "contested"):
+            assert write_verbs(env, name).count("patch") == 1
+        await wait_for_resource_state(env, NODE, "contested", "Conflicted")
+
+        await update_node(env, entry("invalid", "corrected"), entry("contested", "by hand"))
+        for name in ("invalid", "contested"):
+            await wait_for_object(env, name, owner_uids)
+        await wait_for_node_ready(env, NODE)
+
+
 @pytest.mark.parametrize("end", ["entry removed", "node deleted"])
 async def test_retain_set_later_counts_if_the_write_is_rejected(env: Environment, end: str) -> None:
     async with running_operator(env):
@@ -63,12 +90,15 @@ async def test_retain_set_later_counts_if_the_write_is_rejected(env: Environment
         await wait_for_node_ready(env, NODE)
         await edit(env, "contested", {"data": {"plan": "by hand"}})
         await wait_for_resource_state(env, NODE, "contested", "Conflicted")
+        # The objects cannot be patched either, so only the status knows of the policy.
+        env.requests.failing |= {("patch", "/invalid"), ("patch", "/contested")}
         await update_node(env, entry("invalid", **RETAIN, **INVALID), entry("contested", **RETAIN))
         resource = await wait_for_resource_state(env, NODE, "invalid", "Failed")
         assert resource["deletionPolicy"] == "Retain"
         await wait_for_resource_state(env, NODE, "contested", "Conflicted")
         live = await env.get(CONFIG_MAPS, "invalid")
         assert annotations(live)["lynq.sh/deletion-policy"] == "Delete"
+    env.requests.failing.clear()
     async with running_operator(env):
         if end == "entry removed":
             await update_node(env)

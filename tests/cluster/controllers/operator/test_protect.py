@@ -12,7 +12,11 @@ from cluster.controllers.environment import (
     Object,
     config_map,
 )
-from cluster.controllers.running_operator import running_operator, wait_for_node_ready
+from cluster.controllers.running_operator import (
+    running_operator,
+    wait_for_garbage_collector,
+    wait_for_node_ready,
+)
 from lynq.api.names import ANNOTATION_PROTECT, FINALIZER_FORM
 from lynq.kube import Resource
 from lynq.kube.errors import NotFound
@@ -218,22 +222,6 @@ async def wait_for_no_owner_references(env: Environment, *names: str) -> set[str
 
     await eventually(are_free)
     return await uids_of(env, *names)
-
-
-async def wait_for_garbage_collector(env: Environment, node: str) -> None:
-    """Wait until the garbage collector is done with a node.
-
-    It looks for new kinds every 30 s and then waits up to 30 s for their caches, and each test that
-    installs a definition makes it do so again. In a new cluster it does not know LynqNodes yet.
-    """
-
-    async def is_collected() -> bool:
-        metadata = (await env.get(NODES, node))["metadata"]
-        return (
-            "deletionTimestamp" in metadata and "foregroundDeletion" not in metadata["finalizers"]
-        )
-
-    await eventually(is_collected, within=120)
 
 
 async def is_deleted(env: Environment, uids: set[str]) -> bool:

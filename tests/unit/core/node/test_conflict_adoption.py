@@ -1,11 +1,12 @@
-"""Conflicts of objects that existed before: adopted, merged, replaced or restored."""
+"""Conflicts of objects that existed before or are to be retained: the marks of their owner."""
 
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
-from lynq.api import AdoptionPolicy, DeletionPolicy, PatchStrategy
+from lynq.api import AdoptionPolicy, DeletionPolicy, Metadata, PatchStrategy
 from lynq.core.node.apply_errors import ApplyError, ApplyErrorKind
 from lynq.core.node.conflict import (
     RETRY_DELAYS,
@@ -24,6 +25,7 @@ from lynq.core.node.state import ResourceFacts, WriteMethod
 from unit.core.node.decisions import adopted_by, but, foreign
 from unit.core.node.nodes import a_resource, an_owner
 from unit.core.node.write_attempts import (
+    DOWN,
     FORCE,
     FOREIGN,
     MARKS,
@@ -39,6 +41,8 @@ from unit.core.node.write_attempts import (
     sent,
     sent_version,
 )
+
+INVALID = ApplyError(ApplyErrorKind.INVALID, "422")
 
 
 def existing(**resource: Any) -> ResourceFacts:
@@ -156,3 +160,49 @@ def test_owner_reference_is_removed_when_labels_replace_it() -> None:
     assert sent_version(attempt) == "7"
     references = attempt.write.obj["metadata"]["ownerReferences"]
     assert [reference["uid"] for reference in references] == ["other"]
+
+
+# A rejected write of an object that is to be retained
+
+
+def retained_later() -> ResourceFacts:
+    """Return a resource that is retained, whose object still has our owner reference."""
+    facts = drifted(deletion_policy=DeletionPolicy.RETAIN)
+    return but(facts, owner_uids=(an_owner().uid, "other"), uid="live")
+
+
+def live_metadata(uid: str = "live") -> Metadata:
+    return msgspec.structs.replace(metadata(owners=(an_owner().uid, "other")), uid=uid)
+
+
+@pytest.mark.parametrize("error", [FOREIGN, INVALID])
+def test_rejected_write_leaves_no_owner_reference_on_a_retained_object(error: ApplyError) -> None:
+    attempt = on_error(begun(retained_later()), error)
+    assert attempt.action == ReadMetadata()
+    attempt = on_metadata(attempt, live_metadata())
+    assert isinstance(attempt.action, PatchMetadata)
+    patched = attempt.action.patch["metadata"]
+    assert [reference["uid"] for reference in patched["ownerReferences"]] == ["other"]
+    assert patched["resourceVersion"] == "7"
+    assert patched["annotations"]["lynq.sh/deletion-policy"] == "Retain"
+    assert patched["labels"]["lynq.sh/node"]
+    assert patched["annotations"]["lynq.sh/tracking-id"]
+    assert "data" not in attempt.action.patch
+    is_conflict = error is FOREIGN
+    for answered in (on_accepted(attempt), on_error(attempt, DOWN), on_error(attempt, OUTDATED)):
+        assert rejection(answered) == (is_conflict, False)
+
+
+def test_owner_reference_of_an_object_that_was_recreated_is_left_alone() -> None:
+    attempt = on_error(begun(retained_later()), FOREIGN)
+    assert rejection(on_metadata(attempt, live_metadata("another"))) == (True, False)
+    assert rejection(on_error(attempt, DOWN)) == (True, False)
+
+
+def test_owner_reference_stays_after_a_transient_error() -> None:
+    assert rejection(on_error(begun(retained_later()), DOWN)) == (False, True)
+
+
+def test_owner_reference_of_an_object_that_is_not_retained_stays() -> None:
+    facts = but(drifted(), owner_uids=(an_owner().uid, "other"))
+    assert rejection(on_error(begun(facts), FOREIGN)) == (True, False)
