@@ -89,6 +89,19 @@ def test_kind_is_limited_again_when_status_writes_are_quick() -> None:
     assert not writes.admits(INGRESSES)
 
 
+@pytest.mark.parametrize(("pause", "is_limited"), [(0.0, False), (30.0, False), (30.1, True)])
+def test_one_quick_status_write_ends_a_slow_time_only_after_a_pause(
+    pause: float, *, is_limited: bool
+) -> None:
+    writes = Writes()
+    writes.limits.record_status_write(10.0, writes.now)
+    writes.now += pause
+    writes.limits.record_status_write(0.01, writes.now)
+    assert writes.send(INGRESSES, count=LIMIT) == LIMIT
+    writes.now += SLOW
+    assert writes.admits(INGRESSES) is not is_limited
+
+
 def test_old_status_writes_say_nothing_about_the_api_server() -> None:
     writes = Writes()
     writes.limits.record_status_write(10.0, writes.now)
