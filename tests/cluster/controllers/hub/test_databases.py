@@ -2,9 +2,11 @@
 
 import base64
 from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+import asyncpg
 import pytest
 
 import databases
@@ -13,7 +15,7 @@ from databases import Server
 from lynq.kube.resource import SECRETS
 from lynq.sources.postgresql.trigger import trigger_sql
 from lynq.sources.query import Table
-from waiting import stays
+from waiting import eventually, stays
 
 Execute = Callable[..., Awaitable[None]]
 CREATE = "CREATE TABLE hub_rows (uid VARCHAR(63), active VARCHAR(5), plan VARCHAR(63))"
@@ -156,8 +158,20 @@ async def test_changed_password_is_used_without_failed_read(
 
     async with env.run_controllers():
         await env.wait_for_nodes("acme-web")
+        changed_at = datetime.now(UTC).isoformat()
         await in_postgresql("ALTER USER reader PASSWORD 'second'")
         await env.patch(SECRETS, "login", {"data": encoded("second")})
+
+        async def has_connected_again() -> bool:
+            condition = f"usename = 'reader' AND backend_start > '{changed_at}'"
+            found = f"EXISTS (SELECT FROM pg_stat_activity WHERE {condition})"
+            try:
+                await in_postgresql(f"DO $$ BEGIN ASSERT {found}; END $$")
+            except asyncpg.AssertError:
+                return False
+            return True
+
+        await eventually(has_connected_again)
         await in_postgresql(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'reader'",
             "INSERT INTO hub_rows VALUES ('beta', 'yes', 'free')",
