@@ -77,8 +77,8 @@ class EvidenceReader:
         if live is None:
             return ObjectEvidence()
         pods = await self._pods(ref, live)
-        names = {ref.name, *(pod["metadata"]["name"] for pod in pods)}
-        return ObjectEvidence(live, tuple(pods), tuple(await self._warnings(ref, names)))
+        warnings = await self._warnings(ref, {each["metadata"]["uid"] for each in (live, *pods)})
+        return ObjectEvidence(live, tuple(pods), tuple(warnings))
 
     async def _pods(self, ref: ObjectRef, live: Object) -> list[Object]:
         if ref.kind == PODS.kind and not ref.group:
@@ -89,12 +89,15 @@ class EvidenceReader:
         selector = ",".join(f"{key}={value}" for key, value in labels.items())
         return await self._list(PODS, ref.namespace, labels=selector)
 
-    async def _warnings(self, ref: ObjectRef, names: set[str]) -> Iterable[str]:
-        """Return the warnings about these objects, the newest first, each once."""
+    async def _warnings(self, ref: ObjectRef, uids: set[str]) -> Iterable[str]:
+        """Return the warnings about these objects, the newest first, each once.
+
+        Events outlive their objects, and objects of several kinds may share a name.
+        """
         if not ref.namespace:
             return ()
         events = await self._list(EVENTS, ref.namespace, fields="type=Warning")
-        events = [event for event in events if event["involvedObject"].get("name") in names]
+        events = [event for event in events if event["involvedObject"].get("uid") in uids]
         events.sort(key=event_time, reverse=True)
         return dict.fromkeys(
             one_line(f"{event.get('reason')}: {event.get('message')}", _LONGEST)

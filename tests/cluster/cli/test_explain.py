@@ -1,15 +1,34 @@
 """`lynq explain`: the root cause of nodes and rows that are not ready."""
 
 import json
+from datetime import UTC, datetime
 
 from cluster.cli.conftest import Lynq
 from cluster.cli.tenants import normalized, running_tenants
 from cluster.controllers.environment import Environment
 from lynq.cli.exit_codes import ExitCode
+from lynq.kube.resource import EVENTS
 from waiting import eventually
 
 
+async def warn_of_deleted_service(env: Environment, name: str) -> None:
+    """Create the event of a Service that was deleted, as the API server does when it repairs."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    service = {"kind": "Service", "namespace": env.namespace, "name": name, "uid": "deleted"}
+    event = {
+        "metadata": {"name": "repair"},
+        "involvedObject": service,
+        "type": "Warning",
+        "reason": "ClusterIPNotAllocated",
+        "message": "Cluster IP is not allocated; repairing",
+        "source": {"component": "ipallocator-repair-controller"},
+        "lastTimestamp": now,
+    }
+    await env.client.create(EVENTS, event, env.namespace)
+
+
 async def test_root_cause_of_a_row_comes_first(env: Environment, run_lynq: Lynq) -> None:
+    await warn_of_deleted_service(env, "beta-web")
     async with running_tenants(env):
         ready = await run_lynq("explain", "acme")
         assert ready.exit_code == ExitCode.OK, ready.output
