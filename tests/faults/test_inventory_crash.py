@@ -1,7 +1,7 @@
-"""A crash between the first object and the status, and then a form without the kind of the object.
+"""A crash between the first object and the status, and then another form.
 
-Nothing but the inventory, which is written before the first object, names the kind then: no spec
-has it, so no watch would find the object (docs/adr/0028).
+Nothing but the inventory, which the hub writes with the node, names the kind then: no spec has it,
+so no watch would find the object (docs/adr/0028).
 """
 
 from cluster.controllers.environment import FORMS, NODES, Environment, Object
@@ -13,13 +13,26 @@ from waiting import eventually
 SERVICE_ACCOUNTS = Resource("", "v1", "ServiceAccount", "serviceaccounts", namespaced=True)
 
 
-def account(namespace: str) -> Object:
+def account(namespace: str, **fields: str) -> Object:
     return {
         "id": "account",
         "nameTemplate": "{{ .uid }}-account",
         "targetNamespace": namespace,
         "spec": {"apiVersion": "v1", "kind": "ServiceAccount"},
+        **fields,
     }
+
+
+async def crash_after_the_account(env: Environment, namespace: str) -> None:
+    """Create a hub and a form; crash when the account is applied and no status is written."""
+    env.set_rows(("acme", 1, "pro"))
+    await env.create_hub()
+    await env.create_form(serviceAccounts=[account(namespace)])
+    crash = Crash(at=1, path="/serviceaccounts/acme-account", is_sent=True)
+    async with crashing_operator(env, crash):
+        await crash.happened.wait()
+    node = await env.get(NODES, "acme-web")
+    assert not node.get("status", {}).get("resources")
 
 
 async def test_object_of_a_kind_that_left_the_form_is_deleted_after_a_crash(
@@ -38,12 +51,7 @@ async def test_object_of_a_kind_that_left_the_form_is_deleted_after_a_crash(
     async def is_deleted() -> bool:
         return not await exists()
 
-    env.set_rows(("acme", 1, "pro"))
-    await env.create_hub()
-    await env.create_form(serviceAccounts=[account(other_namespace)])
-    crash = Crash(at=1, path="/serviceaccounts/acme-account", is_sent=True)
-    async with crashing_operator(env, crash):
-        await crash.happened.wait()
+    await crash_after_the_account(env, other_namespace)
     assert await exists()
 
     await env.patch(FORMS, "web", {"spec": {"serviceAccounts": []}})
@@ -51,3 +59,20 @@ async def test_object_of_a_kind_that_left_the_form_is_deleted_after_a_crash(
         await eventually(is_updated)
     async with crashing_operator(env, Crash()):
         await eventually(is_deleted)
+
+
+async def test_object_whose_entry_became_retain_with_another_name_is_retained_after_a_crash(
+    env: Environment, other_namespace: str
+) -> None:
+    await crash_after_the_account(env, other_namespace)
+    renamed = account(other_namespace, nameTemplate="{{ .uid }}-new", deletionPolicy="Retain")
+    await env.patch(FORMS, "web", {"spec": {"serviceAccounts": [renamed]}})
+
+    async def is_orphan() -> bool:
+        # The id in the inventory is that of the new entry, whose policy counts.
+        live = await env.client.get(SERVICE_ACCOUNTS, "acme-account", other_namespace)
+        return bool(live["metadata"]["labels"].get("lynq.sh/orphaned") == "true")
+
+    async with crashing_operator(env, Crash()):
+        await eventually(is_orphan)
+        assert await env.client.get(SERVICE_ACCOUNTS, "acme-new", other_namespace)

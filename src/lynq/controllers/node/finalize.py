@@ -23,7 +23,7 @@ from lynq.controllers.node.state import NodeState
 from lynq.controllers.node.status import StatusReporter
 from lynq.core.guard.protection import blocking, deletion_blocked
 from lynq.core.node import events
-from lynq.core.node.inventory import InventoryItem, read_inventory
+from lynq.core.node.inventory import InventoryItem, inventory_of
 from lynq.core.node.render import Renderer, RenderError
 from lynq.core.node.status import deleting_status
 from lynq.core.node.variables import VariablesError, variables_of
@@ -131,7 +131,7 @@ class NodeFinalizer:
             variables = variables_of(node)
         except VariablesError:
             variables = {}
-        inventory = read_inventory(node.status, node.metadata.namespace, variables)
+        inventory = inventory_of(node, variables)
         desired = await self._desired_items(node, Renderer.of(node, variables, self._context.key))
         applied = self._pruner.applied_objects(node)
         items = {item.ref: item for item in (*applied, *desired, *inventory)}

@@ -32,7 +32,7 @@ from lynq.controllers.node.write_gate import WriteGate
 from lynq.core.graph.build import build_graph, entries_of
 from lynq.core.graph.model import Graph
 from lynq.core.graph.problems import GraphError
-from lynq.core.node.inventory import InventoryItem, read_inventory, read_records
+from lynq.core.node.inventory import InventoryItem, inventory_of, read_records
 from lynq.core.node.objects import ObjectIdentity, ObjectRef, owner_of, ref_of
 from lynq.core.node.prune import find_stale, pending_outcomes, select_prunable
 from lynq.core.node.schedule import ForcedApply, force_due_at, is_force_due, requeue_at
@@ -101,7 +101,7 @@ class NodeReconciler:
             return await self._report_invalid(node, state, desired)
         state.absent.clear()
         state.released.clear()
-        inventory = read_inventory(node.status, node.metadata.namespace, desired.variables)
+        inventory = inventory_of(node, desired.variables)
         observed = await self._observe(node, desired, inventory, state)
         if state.has_heavy_render and _was_reported(node):
             # The status stays as it is until the render is finished, which requeues the node.
@@ -322,7 +322,7 @@ def _previously_applied(
     never_applied = {
         ref_of(entry).identity for entry in status.resources if entry.state in _NEVER_APPLIED
     }
-    return {item.ref.identity for item in inventory} - never_applied
+    return {item.ref.identity for item in inventory if item.is_listed} - never_applied
 
 
 def _was_reported(node: LynqNode) -> bool:

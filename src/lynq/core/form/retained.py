@@ -9,6 +9,7 @@ theirs.
 from collections.abc import Iterable
 
 from lynq.api import DeletionPolicy, LynqNode, ResourceLists
+from lynq.api.initial_inventory import initial_objects
 from lynq.api.resource import all_resources
 
 
@@ -28,5 +29,8 @@ def without_unlisted(
     removed = ids - {resource.id for resource in all_resources(spec)}
     if not removed:
         return ids
-    listed = {entry.id for node in nodes for entry in node.status.resources}
+    listed: set[str] = set()
+    for node in nodes:
+        listed.update(entry.id for entry in node.status.resources)
+        listed.update(each.id for each in initial_objects(node))
     return ids - (removed - listed)

@@ -16,9 +16,11 @@ from msgspec.structs import replace
 
 from lynq.api import LynqForm, LynqHub, LynqNode, Metadata, NodeSpec, OwnerReference, TResource
 from lynq.api.digests import signed, spec_digest
+from lynq.api.initial_inventory import lists_objects
 from lynq.api.installation_key import NO_KEY, KeyState
 from lynq.api.names import (
     ANNOTATION_HUB_ID,
+    ANNOTATION_INITIAL_INVENTORY,
     ANNOTATION_REFUSED_RESOURCES,
     ANNOTATION_ROLLOUT_UPDATE_START,
     ANNOTATION_SERVICE_ACCOUNT,
@@ -33,6 +35,7 @@ from lynq.api.naming import NodePair, bucket_of, node_name
 from lynq.api.node_metadata import stamp
 from lynq.api.resource import RESOURCE_LISTS
 from lynq.api.wire import unix_nanoseconds
+from lynq.core.hub.initial_inventory import initial_inventory_of
 from lynq.core.hub.render_budget import FormRenders, RenderKey
 from lynq.core.hub.row_values import RowValues, empty_name, render_failed, row_variables
 from lynq.core.randomness import hub_random
@@ -183,6 +186,13 @@ class DesiredNode:
             return {}
         return {ANNOTATION_REFUSED_RESOURCES: Encoder(order="sorted").encode(self.refused).decode()}
 
+    def initial_inventory(self, spec: NodeSpec) -> dict[str, str]:
+        """Return the annotation that lists the objects of a new node; raises PlanCanceled."""
+        variables = row_variables(self.values, hub=self.hub.metadata.name, form=self.pair.form)
+        namespace = self.hub.metadata.namespace
+        render = partial(initial_inventory_of, spec, namespace, variables, self.refused)
+        return self.renders.run(RenderKey.of(self.form, self.values), self.pair, render)
+
     def spec(self, written: datetime, previous: LynqNode | None = None) -> NodeSpec:
         """Return the spec of the node; raises RowRenderError, PlanCanceled."""
         render = partial(
@@ -205,7 +215,7 @@ class DesiredNode:
                 name=node_name(self.pair),
                 namespace=self.hub.metadata.namespace,
                 labels=self.written_labels,
-                annotations=self.annotations(spec, now),
+                annotations=self.annotations(spec, now) | self.initial_inventory(spec),
                 owner_references=[self.owner],
                 finalizers=[FINALIZER_NODE],
             ),
@@ -220,8 +230,10 @@ class DesiredNode:
             reference for reference in metadata.owner_references if not self._replaces(reference)
         ]
         # Removed when the form no longer has a service account, or refused resources.
-        of_form = {ANNOTATION_SERVICE_ACCOUNT, ANNOTATION_REFUSED_RESOURCES}
-        kept = {key: value for key, value in metadata.annotations.items() if key not in of_form}
+        outdated = {ANNOTATION_SERVICE_ACCOUNT, ANNOTATION_REFUSED_RESOURCES}
+        if lists_objects(node):
+            outdated.add(ANNOTATION_INITIAL_INVENTORY)
+        kept = {key: value for key, value in metadata.annotations.items() if key not in outdated}
         metadata = replace(
             metadata,
             labels=metadata.labels | self.written_labels,

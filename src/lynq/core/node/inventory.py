@@ -1,5 +1,9 @@
 """The inventory of a node: every object that it manages, read from its status.
 
+A new node has no status. Its hub has written into an annotation what the node is going to apply
+(`lynq.api.initial_inventory`), so that no object is lost if the process ends before the first
+status write.
+
 `status.resources` identifies each object in full. `status.appliedResources` is the format of the Go
 operator: without apiVersion, with targetNamespace unrendered, and with the node's namespace for
 cluster-scoped kinds. It is read after a migration from that operator, where it lists more.
@@ -9,31 +13,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from lynq.api import DeletionPolicy, NodeStatus, ResourceStatus, TResource
+from lynq.api import DeletionPolicy, LynqNode, NodeStatus, ResourceStatus, TResource
+from lynq.api.initial_inventory import API_VERSIONS, CLUSTER_SCOPED, initial_objects
 from lynq.core.node.objects import AppliedRecord, ObjectIdentity, ObjectRef, ref_of
 from lynq.template import Environment, SeededRandom, TemplateError, render
 
 _PARTS: Final = (2, 3)
 _FIXED: Final = Environment(now=0, random=SeededRandom(b""))
 """Inventory keys depend on neither time nor chance."""
-_CLUSTER_SCOPED: Final = frozenset({"Namespace"})
-_API_VERSIONS: Final[Mapping[str, str]] = {
-    "ConfigMap": "v1",
-    "CronJob": "batch/v1",
-    "DaemonSet": "apps/v1",
-    "Deployment": "apps/v1",
-    "HorizontalPodAutoscaler": "autoscaling/v2",
-    "Ingress": "networking.k8s.io/v1",
-    "Job": "batch/v1",
-    "Namespace": "v1",
-    "NetworkPolicy": "networking.k8s.io/v1",
-    "PersistentVolumeClaim": "v1",
-    "PodDisruptionBudget": "policy/v1",
-    "Secret": "v1",
-    "Service": "v1",
-    "ServiceAccount": "v1",
-    "StatefulSet": "apps/v1",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +35,7 @@ class InventoryItem:
     is_retained: bool = field(default=False, compare=False)
     """Whether the last deletionPolicy of the object in the spec was Retain."""
     is_listed: bool = True
-    """Whether the status of the node lists the object."""
+    """Whether the status of the node lists the object. Users cannot edit the status."""
     adopted_uid: str = field(default="", compare=False)
     """The uid of the object if it existed before and was adopted."""
 
@@ -69,15 +56,24 @@ def parse_inventory_key(key: str, node_namespace: str) -> InventoryItem | None:
     if len(parts) not in _PARTS or not parts[0] or not parts[-1]:
         return None
     kind, *middle, name = parts
-    namespace = "" if kind in _CLUSTER_SCOPED or not middle else middle[0] or node_namespace
-    ref = ObjectRef(_API_VERSIONS.get(kind, ""), kind, namespace, name)
+    namespace = "" if kind in CLUSTER_SCOPED or not middle else middle[0] or node_namespace
+    ref = ObjectRef(API_VERSIONS.get(kind, ""), kind, namespace, name)
     return InventoryItem(resource_id, ref)
+
+
+def inventory_of(node: LynqNode, variables: Mapping[str, str]) -> tuple[InventoryItem, ...]:
+    """Return every object that the node manages, or is going to apply first."""
+    if initial := initial_objects(node):
+        return tuple(
+            InventoryItem(each.id, ObjectRef(*each[1:]), is_listed=False) for each in initial
+        )
+    return read_inventory(node.status, node.metadata.namespace, variables)
 
 
 def read_inventory(
     status: NodeStatus, node_namespace: str, variables: Mapping[str, str]
 ) -> tuple[InventoryItem, ...]:
-    """Return every object that the node manages, each once, in a fixed order."""
+    """Return every object that a status lists, each once, in a fixed order."""
     items = {item.ref: item for item in map(_item, status.resources) if item.ref.name}
     covered = {inventory_key(item, node_namespace) for item in items.values()}
     for key in status.applied_resources:
@@ -100,9 +96,13 @@ def _item(entry: ResourceStatus) -> InventoryItem:
 def read_records(
     status: NodeStatus, inventory: Iterable[InventoryItem]
 ) -> dict[ObjectIdentity, AppliedRecord]:
-    """Return what the status says about each object of the inventory."""
+    """Return what the status says about each object that it lists."""
     entries = {ref_of(entry).identity: entry for entry in status.resources}
-    return {item.ref.identity: _record(entries.get(item.ref.identity)) for item in inventory}
+    return {
+        item.ref.identity: _record(entries.get(item.ref.identity))
+        for item in inventory
+        if item.is_listed
+    }
 
 
 def _record(entry: ResourceStatus | None) -> AppliedRecord:

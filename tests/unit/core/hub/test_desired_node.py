@@ -59,6 +59,9 @@ def test_new_node_is_complete() -> None:
                 "lynq.sh/extra": '{"plan":"gold"}',
                 "lynq.sh/template-generation": "7",
                 "lynq.sh/hubId": "shop",
+                "lynq.sh/initial-inventory": (
+                    '[["app","v1","ConfigMap","tenant-acme","acme-gold"]]'
+                ),
                 "lynq.sh/rollout-update-start": "2026-01-01T12:00:00.000000Z",
                 "lynq.sh/spec-digest": spec_digest(node.spec, node.metadata.annotations),
                 "lynq.sh/signature": signed(node, KEY).metadata.annotations["lynq.sh/signature"],
