@@ -27,6 +27,25 @@ async def gather_or_cancel(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     return [task.result() for task in tasks]
 
 
+async def run_beside(
+    work: Coroutine[Any, Any, T], after: float, action: Callable[[], Awaitable[None]]
+) -> T:
+    """Return the result of `work`; run `action` beside it if it takes longer than `after` seconds.
+
+    A failure of either is raised, after the other has ended.
+    """
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.wait((task,), timeout=after)
+        if not task.done():
+            await action()
+        return await task
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait((task,))
+
+
 async def for_each_parallel(
     items: Sequence[T],
     process: Callable[[T], Awaitable[None]],

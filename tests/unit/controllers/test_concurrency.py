@@ -10,6 +10,7 @@ from lynq.controllers.concurrency import (
     BackgroundJobs,
     for_each_parallel,
     gather_or_cancel,
+    run_beside,
 )
 from waiting import eventually
 
@@ -42,6 +43,58 @@ async def test_first_failure_is_raised_as_itself_and_cancels_the_rest() -> None:
     with pytest.raises(KeyError, match="one"):
         await gather_or_cancel([fail(), wait()])
     assert ended.is_set()
+
+
+async def test_action_runs_beside_work_that_takes_long() -> None:
+    acted = asyncio.Event()
+
+    async def act() -> None:
+        acted.set()
+
+    async def work() -> str:
+        await acted.wait()
+        return "done"
+
+    assert await run_beside(work(), 0.01, act) == "done"
+
+
+async def test_quick_work_needs_no_action() -> None:
+    async def act() -> None:
+        raise AssertionError
+
+    async def work() -> str:
+        return "done"
+
+    assert await run_beside(work(), 10, act) == "done"
+
+
+async def test_failed_action_cancels_the_work() -> None:
+    ended = asyncio.Event()
+
+    async def act() -> None:
+        raise KeyError("changed")
+
+    async def work() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.set()
+
+    with pytest.raises(KeyError, match="changed"):
+        await run_beside(work(), 0, act)
+    assert ended.is_set()
+
+
+async def test_failed_work_is_raised_as_itself() -> None:
+    async def act() -> None:
+        return
+
+    async def work() -> None:
+        await asyncio.sleep(0.01)
+        raise KeyError("one")
+
+    with pytest.raises(KeyError, match="one"):
+        await run_beside(work(), 0, act)
 
 
 async def test_parallel_items_are_bounded() -> None:

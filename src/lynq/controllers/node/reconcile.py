@@ -7,20 +7,20 @@ applied, because their successors may be rejected.
 """
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Final
-
-import structlog
+from datetime import datetime
+from functools import partial
+from typing import Any, Final
 
 from lynq.api import LynqNode, NodeStatus, ResourceState, TResource
+from lynq.api.initial_inventory import lists_objects
 from lynq.api.names import FINALIZER_NODE
 from lynq.api.node_metadata import is_deleting, is_paused
 from lynq.api.reasons import OrphanReason
 from lynq.api.resource import all_resources
 from lynq.controllers.children import KindNotWatched
-from lynq.controllers.concurrency import gather_or_cancel
+from lynq.controllers.concurrency import gather_or_cancel, run_beside
 from lynq.controllers.context import ControllerContext
 from lynq.controllers.node.apply import Applier, ApplyProgress
 from lynq.controllers.node.claims import NodeClaims
@@ -37,13 +37,17 @@ from lynq.core.node.objects import ObjectIdentity, ObjectRef, owner_of, ref_of
 from lynq.core.node.prune import find_stale, pending_outcomes, select_prunable
 from lynq.core.node.schedule import ForcedApply, force_due_at, is_force_due, requeue_at
 from lynq.core.node.siblings import NO_SIBLINGS, Siblings
-from lynq.core.node.status import InvalidNode, invalid_status, inventory_status, next_status
+from lynq.core.node.status import (
+    InvalidNode,
+    StatusReport,
+    invalid_status,
+    inventory_status,
+    next_status,
+)
 from lynq.core.node.successor import Successors
 from lynq.core.node.variables import VariablesError, variables_of
 from lynq.kube import PartialObject, Result
 from lynq.kube.errors import KubeError
-
-_log = structlog.get_logger(__name__)
 
 _NEVER_APPLIED: Final = frozenset({ResourceState.SKIPPED, ResourceState.WAITING})
 
@@ -115,15 +119,16 @@ class NodeReconciler:
         report = status_report(node, plan, pending_outcomes(stale), inventory)
         if status := inventory_status(node.status, report, inventory, now):
             node = await self._write_inventory(node, state, status)
-        progress = await self._applier.apply(
+        apply = self._applier.apply(
             node,
             desired.graph,
             plan,
             state,
             force=force,
             clock=self._context.clock,
-            is_current=lambda: self._is_current(node),
+            is_current=partial(self._is_current, node),
         )
+        node, progress = await self._report_if_slow(node, state, report, apply)
         if progress.step.writes:
             # The node has changed since, and is in the queue again.
             return Result()
@@ -134,10 +139,15 @@ class NodeReconciler:
         status = next_status(node.status, report, self._context.clock())
         is_outdated = self._record_contested(node, state, progress)
         seconds = time.monotonic() - started
-        _log_changes(desired, status, progress, pruned, seconds)
         delay = await self._reporter.report(node, state, status, progress, pruned, seconds=seconds)
-        deadlines = (progress.step.requeue_at, pruned.requeue_at)
-        return self._requeue(node, status, deadlines, forced, delay, is_outdated=is_outdated)
+        now = self._context.clock()
+        deadlines = (
+            progress.step.requeue_at,
+            pruned.requeue_at,
+            now + delay if delay is not None else None,
+            now if is_outdated else None,
+        )
+        return self._requeue(node, status, progress, deadlines, forced)
 
     async def _try_watch(self, api_version: str, kind: str) -> None:
         try:
@@ -244,12 +254,32 @@ class NodeReconciler:
     async def _write_inventory(
         self, node: LynqNode, state: NodeState, status: NodeStatus
     ) -> LynqNode:
-        """List new objects in the status before they are applied; raises NodeChanged."""
+        """List new objects in the status; raises NodeChanged."""
         written = await self._reporter.write_inventory(node, state, status)
         before, after = node.metadata, written.metadata
         if (before.generation, before.annotations) != (after.generation, after.annotations):
             raise NodeChanged
         return written
+
+    async def _report_if_slow(
+        self,
+        node: LynqNode,
+        state: NodeState,
+        report: StatusReport,
+        apply: Coroutine[Any, Any, ApplyProgress],
+    ) -> tuple[LynqNode, ApplyProgress]:
+        """Apply the resources; if that takes long, list the objects of a new node meanwhile."""
+        if lists_objects(node):
+            return node, await apply
+        written = [node]
+
+        async def list_objects() -> None:
+            if status := inventory_status(node.status, report, (), self._context.clock()):
+                written.append(await self._write_inventory(node, state, status))
+
+        delay = self._context.timing.inventory_report_delay
+        progress = await run_beside(apply, delay, list_objects)
+        return written[-1], progress
 
     def _is_current(self, node: LynqNode) -> bool:
         """Return whether the cache has no newer spec, deletion or pause of the node."""
@@ -276,23 +306,22 @@ class NodeReconciler:
         self,
         node: LynqNode,
         status: NodeStatus,
+        progress: ApplyProgress,
         deadlines: tuple[datetime | None, ...],
         forced: ForcedApply,
-        delay: timedelta | None,
-        *,
-        is_outdated: bool,
     ) -> Result:
         now, timing = self._context.clock(), self._context.timing
         interval, uid = self._context.options.force_reapply_interval, node.metadata.uid
         is_deferred = forced is ForcedApply.DEFERRED
         force_at = force_due_at(status.last_full_reconcile_at, interval, uid)
-        deadlines = (
-            *deadlines,
-            now + timing.not_ready_requeue if is_deferred else force_at,
-            now + delay if delay is not None else None,
-            now if is_outdated else None,
+        forced_at = now + timing.not_ready_requeue if is_deferred else force_at
+        at = requeue_at(
+            status,
+            (*deadlines, forced_at),
+            now,
+            timing.not_ready_requeue,
+            has_deferred_writes=progress.has_deferred_writes,
         )
-        at = requeue_at(status, deadlines, now, timing.not_ready_requeue)
         if at is None:
             return Result()
         return Result(max((at - now).total_seconds(), timing.min_node_requeue))
@@ -347,30 +376,6 @@ def _has_changed(progress: ApplyProgress, identities: Iterable[ObjectIdentity]) 
             if (observed and observed.live) != (cached and cached.live):
                 return True
     return False
-
-
-def _log_changes(
-    desired: _DesiredState,
-    status: NodeStatus,
-    progress: ApplyProgress,
-    pruned: PruneResult,
-    seconds: float,
-) -> None:
-    """Log a reconcile that wrote or deleted objects; an idle one leaves no line."""
-    if not (progress.written or pruned.deleted or pruned.retained):
-        return
-    _log.info(
-        "node reconciled",
-        written=len(progress.written),
-        changed=progress.changed,
-        deleted=len(pruned.deleted),
-        retained=len(pruned.retained),
-        ready=status.ready_resources,
-        desired=status.desired_resources,
-        failed=status.failed_resources,
-        seconds=round(seconds, 3),
-    )
-    _log.debug("variables rendered", variables=sorted(desired.variables))
 
 
 def _desired_state(node: LynqNode) -> _DesiredState | InvalidNode:

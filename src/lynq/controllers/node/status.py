@@ -9,6 +9,8 @@ import time
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
+import structlog
+
 from lynq.api import LynqNode, NodeStatus
 from lynq.api.conditions import is_true
 from lynq.api.events import Event
@@ -27,7 +29,10 @@ from lynq.core.node.objects import ObjectRef
 from lynq.core.node.schedule import ForcedApply, debounce_status
 from lynq.core.node.state import ResourceOutcome
 from lynq.core.node.status import InvalidNode, StatusReport
+from lynq.core.node.variables import variables_of
 from lynq.kube import ObjectReference
+
+_log = structlog.get_logger(__name__)
 
 
 def status_report(
@@ -85,6 +90,7 @@ class StatusReporter:
         seconds: float,
     ) -> timedelta | None:
         """Publish a reconcile; return the delay if the status write is postponed, else None."""
+        _log_changes(node, status, progress, pruned, seconds)
         self.emit(node, _change_events(node, status, progress, pruned))
         self._emit_for_objects(progress, pruned)
         delay = await self._write(node, state, status)
@@ -188,3 +194,27 @@ def _change_events(
         yield events.released(released.item, kept_fields=released.kept_fields)
     if progress.changed:
         yield events.change_event(node, status, changed=progress.changed)
+
+
+def _log_changes(
+    node: LynqNode,
+    status: NodeStatus,
+    progress: ApplyProgress,
+    pruned: PruneResult,
+    seconds: float,
+) -> None:
+    """Log a reconcile that wrote or deleted objects; an idle one leaves no line."""
+    if not (progress.written or pruned.deleted or pruned.retained):
+        return
+    _log.info(
+        "node reconciled",
+        written=len(progress.written),
+        changed=progress.changed,
+        deleted=len(pruned.deleted),
+        retained=len(pruned.retained),
+        ready=status.ready_resources,
+        desired=status.desired_resources,
+        failed=status.failed_resources,
+        seconds=round(seconds, 3),
+    )
+    _log.debug("variables rendered", variables=sorted(variables_of(node)))

@@ -37,6 +37,7 @@ from lynq.core.node.ownership import (
     is_owned_by,
 )
 from lynq.core.node.ownership_patches import adoption_patch, restore_metadata_patch, without_adopted
+from lynq.core.node.schedule import DEFERRED_RETRY
 from lynq.core.node.state import (
     LastWrite,
     ResourceFacts,
@@ -58,8 +59,6 @@ _METHODS: Final = {
 
 _LONGEST_BACKOFF: Final = timedelta(minutes=2)
 """No back-off is longer. A longer one was set before the clock was set back."""
-_DEFERRED_RETRY: Final = timedelta(seconds=30)
-"""A deferred write is tried again after this time, if nothing requeues the node before."""
 _REFUSED_RETRY: Final = timedelta(seconds=10)
 """An object that existed before and is refused is read again after this time."""
 
@@ -249,7 +248,7 @@ def _transiently_rejected(
 
 def _deferred(facts: ResourceFacts, desired: DesiredObject, now: datetime) -> ResourceOutcome:
     """Return the state of a resource whose write waits, which says nothing of its object."""
-    retry_at = now + _DEFERRED_RETRY
+    retry_at = now + DEFERRED_RETRY
     if rejected := _rejected(facts, desired, now):
         return replace(rejected, requeue_at=retry_at)
     if _is_applied(facts.live, desired):

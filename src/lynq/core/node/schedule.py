@@ -26,6 +26,11 @@ _FORCE_SPREAD: Final = 0.1
 """Share of the force-reapply interval over which the nodes are spread."""
 
 
+DEFERRED_RETRY: Final = timedelta(minutes=5)
+"""A deferred write is tried again after this time, if nothing requeues the node before. The slow
+kind of a large hub defers the writes of thousands of nodes, and each retry costs a reconcile."""
+
+
 class ForcedApply(Enum):
     """Whether a reconcile has applied all resources, changed or not."""
 
@@ -107,12 +112,16 @@ def requeue_at(
     deadlines: Iterable[datetime | None],
     now: datetime,
     not_ready_requeue: timedelta,
+    *,
+    has_deferred_writes: bool = False,
 ) -> datetime | None:
     """Return when the node is reconciled next without a watch event; None if never.
 
     A node that is not ready, or still prunes objects, is reconciled at a fixed interval: a watch
-    event may have been lost.
+    event may have been lost. One whose writes are deferred is requeued when they can be sent.
     """
+    if has_deferred_writes:
+        not_ready_requeue = max(not_ready_requeue, DEFERRED_RETRY)
     is_pruning = len(status.resources) > status.desired_resources
     is_ready = status.ready_resources == status.desired_resources and not is_pruning
     return earliest((*deadlines, None if is_ready else now + not_ready_requeue))

@@ -7,6 +7,7 @@ import pytest
 
 from lynq.api.reasons import StateReason
 from lynq.core.node.decide import decide
+from lynq.core.node.schedule import DEFERRED_RETRY
 from lynq.core.node.state import LastWrite, ResourceFacts, WriteRejection
 from lynq.core.readiness.verdict import not_ready
 from unit.core.node.decisions import CONTEXT, LATER, S, but, cause_of, settled, without
@@ -85,7 +86,7 @@ def test_deferred_write_keeps_an_unchanged_object_ready() -> None:
     forced = replace(CONTEXT, force=True)
     outcome = decide(replace(settled(), is_deferred=True), forced)
     assert (outcome.state, outcome.write) == (S.READY, None)
-    assert outcome.requeue_at == NOW + timedelta(seconds=30)
+    assert outcome.requeue_at == NOW + DEFERRED_RETRY
 
 
 @pytest.mark.parametrize(
@@ -98,14 +99,14 @@ def test_deferred_write_of_a_needed_object_is_progressing(facts: ResourceFacts) 
     outcome = decide(replace(facts, is_deferred=True), CONTEXT)
     assert (outcome.state, outcome.write) == (S.PROGRESSING, None)
     assert outcome.message == "waiting for other writes of ConfigMap objects, which are slow"
-    assert outcome.requeue_at == NOW + timedelta(seconds=30)
+    assert outcome.requeue_at == NOW + DEFERRED_RETRY
 
 
 def test_deferred_write_still_reports_its_last_rejection() -> None:
     facts = replace(rejected(replace(settled(), live=None), FINAL), is_deferred=True)
     outcome = decide(facts, replace(CONTEXT, now=LATER))
     assert (outcome.state, outcome.message) == (S.FAILED, FINAL.message)
-    assert outcome.requeue_at == LATER + timedelta(seconds=30)
+    assert outcome.requeue_at == LATER + DEFERRED_RETRY
 
 
 def test_deferred_resource_without_a_due_write_is_not_requeued() -> None:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from lynq.api import NodeStatus, ResourceState
 from lynq.core.node.objects import ObjectRef
 from lynq.core.node.schedule import (
+    DEFERRED_RETRY,
     debounce_status,
     force_due_at,
     is_force_due,
@@ -160,3 +161,11 @@ def test_node_is_requeued_at_the_nearest_deadline(
 def test_node_that_prunes_objects_is_requeued() -> None:
     pruning = replace(status(R), desired_resources=0, ready_resources=0)
     assert requeue_at(pruning, (), NOW, timedelta(seconds=30)) == NOW + timedelta(seconds=30)
+
+
+def test_node_whose_writes_are_deferred_is_not_reconciled_again_and_again() -> None:
+    at = requeue_at(status(P), (), NOW, timedelta(seconds=30), has_deferred_writes=True)
+    assert at == NOW + DEFERRED_RETRY
+    slow = requeue_at(status(P), (), NOW, timedelta(minutes=9), has_deferred_writes=True)
+    assert slow == NOW + timedelta(minutes=9)
+    assert requeue_at(status(R), (), NOW, timedelta(seconds=30), has_deferred_writes=True) is None
