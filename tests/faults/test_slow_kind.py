@@ -165,6 +165,12 @@ async def have_settings(env: Environment) -> bool:
     return names >= {f"{uid}-settings" for uid in UIDS}
 
 
+async def only_say_that_the_ingress_is_not_applied(env: Environment) -> bool:
+    nodes = [await get_node(env, name) for name in NAMES]
+    assert {resource_status(node, "ingress").get("state") for node in nodes} == {"Progressing"}
+    return not any(node["status"].get("failedResources") for node in nodes)
+
+
 async def none_remains(env: Environment) -> bool:
     assert not [name for name in await env.nodes() if name in NAMES]
     return True
@@ -184,10 +190,7 @@ async def test_silent_webhook_of_one_kind_delays_no_other_hub(
         await env.patch(NODES, name, {"metadata": {"annotations": {"example.com/reviewed": "yes"}}})
 
     await assert_rows_are_ready(env, rows=3, within=2)
-    # None says more than that its Ingress is not applied yet.
-    nodes = [await get_node(env, f"{uid}-web") for uid in UIDS]
-    assert {resource_status(node, "ingress").get("state") for node in nodes} == {"Progressing"}
-    assert not any(node["status"].get("failedResources") for node in nodes)
+    await eventually(lambda: only_say_that_the_ingress_is_not_applied(env), every=0.2)
     # An Ingress whose write has only been deferred cannot exist, so it is not read.
     read = {path for path in replica.proxy.reads if "/ingresses/" in path}
     assert not read - {write.path for write in replica.proxy.writes}

@@ -65,6 +65,8 @@ class Timing:
     """Time for which an API server that has just started may not serve every CRD."""
     slow_write: float = 0.5
     """Seconds after which a write is slow: its reconcile gives up its worker."""
+    slow_kind: float = 2.0
+    """Seconds after which a write makes its kind slow: further writes of the kind are limited."""
     inventory_report_delay: float = 2.0
     """Seconds after which a new node whose first writes take long reports what it applies."""
     deferred_write_delay: float = 0.05

@@ -83,7 +83,7 @@ class Simulation:
         """The nodes before the plan: deleted ones are not in the cache any more."""
         metrics = RuntimeMetrics.unexposed()
         # No write counts as slow: a deferred one would be missing in the plan.
-        timing = replace(options.timing, slow_write=_NEVER)
+        timing = replace(options.timing, slow_write=_NEVER, slow_kind=_NEVER)
         context = ControllerContext.of(
             self.client,
             replace(options, timing=timing),

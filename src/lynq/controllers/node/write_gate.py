@@ -36,7 +36,7 @@ class WriteGate:
     ) -> None:
         """`slow_limit` bounds the writes of a slow kind, `group_limit` those of any group."""
         self._requeue = requeue
-        self._limits = WriteLimits(slow_limit, timing.slow_write)
+        self._limits = WriteLimits(slow_limit, timing.slow_kind)
         self._group_limit = group_limit
         self._timing = timing
         self._slots: WeakValueDictionary[WriteGroup, asyncio.Semaphore] = WeakValueDictionary()

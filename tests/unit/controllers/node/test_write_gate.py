@@ -35,7 +35,9 @@ class Api:
             lambda key: self.requeued.append(key.name),
             slow_limit=slow_limit,
             group_limit=group_limit,
-            timing=Timing(slow_write=0.5, deferred_write_delay=0.05, deferred_write_check=1.0),
+            timing=Timing(
+                slow_write=0.5, slow_kind=0.5, deferred_write_delay=0.05, deferred_write_check=1.0
+            ),
         )
         self.gate.on_slow_write(self._report)
 
