@@ -181,7 +181,7 @@ def _configure_garbage_collector() -> None:
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(10_000, 20, 100)
+    gc.set_threshold(10_000, 5, 10)
 
 
 def _failed(error: Exception) -> int:
