@@ -141,8 +141,11 @@ class ResourceWrite:
                 await asyncio.sleep(delay)
                 return await self._answer_refetch(attempt, kind)
             case PatchMetadata(patch=patch):
-                await self.client.patch(
-                    resource, name, patch, namespace, manager=FIELD_MANAGER, into=PartialObject
+                # In the cache before the next reconcile, which would send the patch again.
+                kind.store_response(
+                    await self.client.patch(
+                        resource, name, patch, namespace, manager=FIELD_MANAGER, into=kind.into
+                    )
                 )
             case DryRunApply(obj=obj):
                 await self.client.apply(

@@ -75,13 +75,16 @@ async def test_node_needs_one_request_per_resource_plus_three(
     assert counts.total() <= 3 + 3, counts
 
 
-async def test_node_that_is_ready_with_its_writes_needs_one_event(env: Environment) -> None:
+async def test_node_that_is_ready_with_its_writes_needs_one_status_write_and_one_event(
+    env: Environment,
+) -> None:
     env.set_rows(("acme", 1, "pro"))
     async with running_operator(env):
         await env.create_hub()
         await env.create_form()
         await wait_for_node_ready(env, "acme-web")
         await env.wait_until_idle()
+    assert count_requests(env, "acme") == {"create": 1, "apply": 1, "patch": 1}
     events = [decode(request) for request in env.requests.events]
     about_node = [event for event in events if event["involvedObject"]["kind"] == "LynqNode"]
     assert [event["reason"] for event in about_node] == ["TemplateAppliedSuccess"]
