@@ -40,6 +40,7 @@ ROOT = Path(__file__).parents[1]
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.toml")
 MODULES = (
     "lynq.api.digests",
+    "lynq.api.initial_inventory",
     "lynq.api.node_metadata",
     "lynq.core.form.retained",
     "lynq.core.guard.absence",
@@ -53,6 +54,7 @@ MODULES = (
     "lynq.core.hub.confirm",
     "lynq.core.hub.desired_node",
     "lynq.core.hub.diff",
+    "lynq.core.hub.initial_inventory",
     "lynq.core.hub.plan",
     "lynq.core.hub.plan_cache",
     "lynq.core.hub.prune",

@@ -34,7 +34,7 @@ API_VERSIONS: Final[Mapping[str, str]] = {
 """The kinds that a form has lists for, each with its apiVersion."""
 CLUSTER_SCOPED: Final = frozenset({"Namespace"})
 
-_LONGEST: Final = 16 * 1024
+LONGEST: Final = 16 * 1024
 """Characters of the annotation. The API server limits all annotations of an object to 256 KiB."""
 
 
@@ -52,8 +52,9 @@ class InitialObject(NamedTuple):
 
 def initial_inventory(objects: Iterable[InitialObject]) -> dict[str, str]:
     """Return the annotation of a new node; empty if there are no objects, or too many."""
-    text = msgspec.json.encode(tuple(objects)).decode()
-    return {ANNOTATION_INITIAL_INVENTORY: text} if len("[]") < len(text) <= _LONGEST else {}
+    listed = tuple(objects)
+    text = msgspec.json.encode(listed).decode()
+    return {ANNOTATION_INITIAL_INVENTORY: text} if listed and len(text) <= LONGEST else {}
 
 
 def initial_objects(node: LynqNode) -> tuple[InitialObject, ...]:

@@ -1,6 +1,6 @@
 """The annotation that lists the objects of a new node before it has applied any."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from lynq.api import NodeSpec, TResource
@@ -21,32 +21,33 @@ def initial_inventory_of(
     spec: NodeSpec, namespace: str, variables: Mapping[str, object], refused: Collection[str]
 ) -> dict[str, str]:
     """Return the annotation of a new node; `refused` are the resources that are not applied."""
-    return initial_inventory(_objects(spec, namespace, variables, refused))
+    resources = [each for each in all_resources(spec) if each.id not in refused]
+    return initial_inventory(_objects(resources, namespace, variables))
 
 
 def _objects(
-    spec: NodeSpec, namespace: str, variables: Mapping[str, object], refused: Collection[str]
+    resources: Iterable[TResource], namespace: str, variables: Mapping[str, object]
 ) -> Iterator[InitialObject]:
     environment = _FIXED.within_one_deadline()
-    for resource in all_resources(spec):
+    for resource in resources:
         api_version, kind = str(resource.spec.get("apiVersion")), str(resource.spec.get("kind"))
-        is_known = API_VERSIONS.get(kind) == api_version
-        if not is_known or not resource.name_template or resource.id in refused:
+        if API_VERSIONS.get(kind) != api_version or not resource.name_template:
             continue
-        place = "" if kind in CLUSTER_SCOPED else namespace
-        if resource.target_namespace and place:
-            place = _target_namespace(resource, variables, environment)
-            if not place:
-                continue
-        yield InitialObject(resource.id, api_version, kind, place, resource.name_template)
+        place: str | None = ""
+        if kind not in CLUSTER_SCOPED:
+            place = _namespace(resource.target_namespace, namespace, variables, environment)
+        if place is not None:
+            yield InitialObject(resource.id, api_version, kind, place, resource.name_template)
 
 
-def _target_namespace(
-    resource: TResource, variables: Mapping[str, object], environment: Environment
-) -> str:
-    """Return the namespace as the node renders it; "" if that is not certain."""
+def _namespace(
+    target: str, default: str, variables: Mapping[str, object], environment: Environment
+) -> str | None:
+    """Return the namespace as the node renders it; None if that is not certain."""
+    if not target:
+        return default
     try:
-        template = compile_template(resource.target_namespace)
-        return "" if template.needs else template.render(variables, environment)
+        template = compile_template(target)
+        return None if template.needs else template.render(variables, environment)
     except TemplateError:
-        return ""
+        return None

@@ -8,7 +8,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from lynq.api import LynqForm, LynqNode, NodeStatus, ResourceState, ResourceStatus, TResource
-from lynq.api.initial_inventory import InitialObject, initial_inventory, initial_objects
+from lynq.api.initial_inventory import (
+    LONGEST,
+    InitialObject,
+    initial_inventory,
+    initial_objects,
+)
 from lynq.api.installation_key import InstallationKey
 from lynq.api.names import ANNOTATION_INITIAL_INVENTORY
 from lynq.api.resource import all_resources
@@ -81,6 +86,7 @@ def test_namespace_has_no_namespace() -> None:
         {"spec": {"apiVersion": "example.com/v1", "kind": "Widget"}},
         {"target_namespace": "{{ randAlpha 4 }}"},
         {"target_namespace": "{{ .missing.field }}"},
+        {"target_namespace": "{{ .uid"},
     ],
 )
 def test_object_whose_place_is_unknown_is_left_out(fields: dict[str, Any]) -> None:
@@ -92,9 +98,14 @@ def test_refused_resource_is_left_out() -> None:
 
 
 def test_annotation_has_a_limit() -> None:
-    entry = InitialObject("app", "v1", "ConfigMap", "prod", "a" * 253)
-    assert initial_inventory([entry])
-    assert initial_inventory([entry] * 100) == {}
+    def annotation(length: int) -> dict[str, str]:
+        return initial_inventory([InitialObject("app", "v1", "ConfigMap", "prod", "a" * length)])
+
+    (text,) = annotation(0).values()
+    longest = LONGEST - len(text)
+    assert [len(text) for text in annotation(longest).values()] == [LONGEST]
+    assert annotation(longest + 1) == {}
+    assert initial_inventory([]) == {}
 
 
 @given(st.lists(st.tuples(TEMPLATES, TEMPLATES), max_size=4), TEXTS)
@@ -148,4 +159,7 @@ def test_update_keeps_the_annotation_until_the_status_lists_objects() -> None:
 
 
 def test_retained_id_stays_while_a_new_node_may_have_its_object() -> None:
-    assert without_unlisted(frozenset({"app"}), a_form("web").spec, [new_node()]) == {"app"}
+    removed = replace(a_form("web").spec, config_maps=())
+    assert without_unlisted(frozenset({"app"}), removed, [new_node()]) == {"app"}
+    reported = replace(new_node(), status=NodeStatus(resources=(replace(LISTED, id="other"),)))
+    assert without_unlisted(frozenset({"app"}), removed, [reported]) == frozenset()
