@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from lynq.api.names import ANNOTATION_INITIAL_INVENTORY
+from lynq.api.naming import LABEL_LIMIT, is_subdomain
 from lynq.api.node import LynqNode
 
 API_VERSIONS: Final[Mapping[str, str]] = {
@@ -34,7 +35,7 @@ API_VERSIONS: Final[Mapping[str, str]] = {
 """The kinds that a form has lists for, each with its apiVersion."""
 CLUSTER_SCOPED: Final = frozenset({"Namespace"})
 
-LONGEST: Final = 16 * 1024
+MAX_LENGTH: Final = 16 * 1024
 """Characters of the annotation. The API server limits all annotations of an object to 256 KiB."""
 
 
@@ -52,9 +53,9 @@ class InitialObject(NamedTuple):
 
 def initial_inventory(objects: Iterable[InitialObject]) -> dict[str, str]:
     """Return the annotation of a new node; empty if there are no objects, or too many."""
-    listed = tuple(objects)
+    listed = tuple(filter(_is_valid, objects))
     text = msgspec.json.encode(listed).decode()
-    return {ANNOTATION_INITIAL_INVENTORY: text} if listed and len(text) <= LONGEST else {}
+    return {ANNOTATION_INITIAL_INVENTORY: text} if listed and len(text) <= MAX_LENGTH else {}
 
 
 def initial_objects(node: LynqNode) -> tuple[InitialObject, ...]:
@@ -63,10 +64,19 @@ def initial_objects(node: LynqNode) -> tuple[InitialObject, ...]:
     if not text or lists_objects(node):
         return ()
     try:
-        return msgspec.json.decode(text, type=tuple[InitialObject, ...])
+        objects = msgspec.json.decode(text, type=tuple[InitialObject, ...])
     except msgspec.DecodeError:
         # Edited by hand: the node lists its objects before it applies them.
         return ()
+    return tuple(filter(_is_valid, objects))
+
+
+def _is_valid(obj: InitialObject) -> bool:
+    """Return whether the object can exist; the node applies no object with another name."""
+    if obj.kind in CLUSTER_SCOPED:
+        return is_subdomain(obj.name) and not obj.namespace
+    is_namespace = len(obj.namespace) <= LABEL_LIMIT and "." not in obj.namespace
+    return is_subdomain(obj.name) and is_namespace and is_subdomain(obj.namespace)
 
 
 def lists_objects(node: LynqNode) -> bool:

@@ -41,9 +41,9 @@ async def run_beside(
             await action()
         return await task
     finally:
-        if not task.done():
-            task.cancel()
-            await asyncio.wait((task,))
+        task.cancel()
+        # Its failure is retrieved, too: asyncio would log it.
+        await asyncio.gather(task, return_exceptions=True)
 
 
 async def for_each_parallel(

@@ -60,4 +60,7 @@ async def running_tenants(env: Environment) -> AsyncIterator[None]:
     async with running_operator(env):
         await wait_for_node_ready(env, "acme-web")
         await wait_for_resource_state(env, "beta-web", "settings", "Ready")
+        await wait_for_resource_state(
+            env, "beta-web", "web", "Progressing", reason="ReplicasNotReady"
+        )
         yield

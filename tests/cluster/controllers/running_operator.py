@@ -91,7 +91,13 @@ async def wait_for_node_ready(env: Environment, name: str, *, within: float = 30
 
 
 async def wait_for_resource_state(
-    env: Environment, node: str, resource_id: str, state: str, *, within: float = 30.0
+    env: Environment,
+    node: str,
+    resource_id: str,
+    state: str,
+    *,
+    reason: str = "",
+    within: float = 30.0,
 ) -> Object:
     """Wait until a resource has this state in a node status; return its entry."""
 
@@ -99,6 +105,7 @@ async def wait_for_resource_state(
         found_node = await _existing_node(env, node)
         entry = resource_status(found_node, resource_id)
         assert entry.get("state") == state, found_node.get("status")
+        assert reason in ("", entry.get("reason")), found_node.get("status")
         return entry
 
     return await eventually(matches, within=within, every=0.05)

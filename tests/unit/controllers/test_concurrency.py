@@ -1,6 +1,7 @@
 """Concurrent requests of a reconcile, and background jobs."""
 
 import asyncio
+import gc
 
 import pytest
 
@@ -95,6 +96,24 @@ async def test_failed_work_is_raised_as_itself() -> None:
 
     with pytest.raises(KeyError, match="one"):
         await run_beside(work(), 0, act)
+
+
+async def test_failure_of_work_is_not_logged_if_the_action_fails_too() -> None:
+    unretrieved: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: unretrieved.append(context))
+
+    async def act() -> None:
+        await asyncio.sleep(0.02)
+        raise KeyError("action")
+
+    async def work() -> None:
+        await asyncio.sleep(0.01)
+        raise KeyError("work")
+
+    with pytest.raises(KeyError, match="action"):
+        await run_beside(work(), 0, act)
+    gc.collect()
+    assert not unretrieved
 
 
 async def test_parallel_items_are_bounded() -> None:

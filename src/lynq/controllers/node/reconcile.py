@@ -13,6 +13,8 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
+import structlog
+
 from lynq.api import LynqNode, NodeStatus, ResourceState, TResource
 from lynq.api.initial_inventory import lists_objects
 from lynq.api.names import FINALIZER_NODE
@@ -48,6 +50,8 @@ from lynq.core.node.successor import Successors
 from lynq.core.node.variables import VariablesError, variables_of
 from lynq.kube import PartialObject, Result
 from lynq.kube.errors import KubeError
+
+_log = structlog.get_logger(__name__)
 
 _NEVER_APPLIED: Final = frozenset({ResourceState.SKIPPED, ResourceState.WAITING})
 
@@ -128,10 +132,12 @@ class NodeReconciler:
             clock=self._context.clock,
             is_current=partial(self._is_current, node),
         )
-        node, progress = await self._report_if_slow(node, state, report, apply)
+        node, progress = await self._apply_and_report(node, state, report, apply)
         if progress.step.writes:
             # The node has changed since, and is in the queue again.
             return Result()
+        if progress.written:
+            _log.debug("variables rendered", variables=sorted(desired.variables))
         state.keep_only({resource.ref for resource in observed.values()})
         pruned = await self._prune(node, stale, desired.graph, progress, state)
         forced = _forced_apply(progress, is_due=is_due, force=force)
@@ -261,7 +267,7 @@ class NodeReconciler:
             raise NodeChanged
         return written
 
-    async def _report_if_slow(
+    async def _apply_and_report(
         self,
         node: LynqNode,
         state: NodeState,

@@ -29,7 +29,6 @@ from lynq.core.node.objects import ObjectRef
 from lynq.core.node.schedule import ForcedApply, debounce_status
 from lynq.core.node.state import ResourceOutcome
 from lynq.core.node.status import InvalidNode, StatusReport
-from lynq.core.node.variables import variables_of
 from lynq.kube import ObjectReference
 
 _log = structlog.get_logger(__name__)
@@ -56,7 +55,8 @@ def status_report(
         generation=metadata.generation,
         outcomes=progress.step.outcomes,
         pruning=pruning,
-        unresolved=[item for item in inventory if item.id in unresolved],
+        # An object that only the annotation lists is observed first: it may never have existed.
+        unresolved=[item for item in inventory if item.is_listed and item.id in unresolved],
         is_applying=bool(progress.step.writes),
         was_forced=forced is ForcedApply.COMPLETED,
         update_start=metadata.annotations.get(ANNOTATION_ROLLOUT_UPDATE_START, ""),
@@ -90,7 +90,7 @@ class StatusReporter:
         seconds: float,
     ) -> timedelta | None:
         """Publish a reconcile; return the delay if the status write is postponed, else None."""
-        _log_changes(node, status, progress, pruned, seconds)
+        _log_changes(status, progress, pruned, seconds)
         self.emit(node, _change_events(node, status, progress, pruned))
         self._emit_for_objects(progress, pruned)
         delay = await self._write(node, state, status)
@@ -197,11 +197,7 @@ def _change_events(
 
 
 def _log_changes(
-    node: LynqNode,
-    status: NodeStatus,
-    progress: ApplyProgress,
-    pruned: PruneResult,
-    seconds: float,
+    status: NodeStatus, progress: ApplyProgress, pruned: PruneResult, seconds: float
 ) -> None:
     """Log a reconcile that wrote or deleted objects; an idle one leaves no line."""
     if not (progress.written or pruned.deleted or pruned.retained):
@@ -217,4 +213,3 @@ def _log_changes(
         failed=status.failed_resources,
         seconds=round(seconds, 3),
     )
-    _log.debug("variables rendered", variables=sorted(variables_of(node)))

@@ -13,7 +13,7 @@ from typing import Any
 import structlog
 
 from lynq.api import LynqNode
-from lynq.api.names import FIELD_MANAGER
+from lynq.api.names import FIELD_MANAGER, LABEL_MANAGED, TRUE
 from lynq.controllers.children import Child, WatchedKind
 from lynq.controllers.node.kube_errors import NODE_WIDE_ERRORS, apply_error
 from lynq.controllers.node.live_bodies import decoded
@@ -141,12 +141,12 @@ class ResourceWrite:
                 await asyncio.sleep(delay)
                 return await self._answer_refetch(attempt, kind)
             case PatchMetadata(patch=patch):
-                # In the cache before the next reconcile, which would send the patch again.
-                kind.store_response(
-                    await self.client.patch(
-                        resource, name, patch, namespace, manager=FIELD_MANAGER, into=kind.into
-                    )
+                patched = await self.client.patch(
+                    resource, name, patch, namespace, manager=FIELD_MANAGER, into=kind.into
                 )
+                # The next reconcile would send the patch again. The watch does not select others.
+                if patched.metadata.labels.get(LABEL_MANAGED) == TRUE:
+                    kind.store_response(patched)
             case DryRunApply(obj=obj):
                 await self.client.apply(
                     resource, obj, manager=FIELD_MANAGER, dry_run=True, into=PartialObject

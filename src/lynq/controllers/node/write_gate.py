@@ -80,8 +80,7 @@ class WriteGate:
 
     def _defer(self, group: WriteGroup, key: ObjectKey) -> bool:
         if self._limits.admits(group, _now()):
-            if waiting := self._waiting.get(group):
-                waiting.pop(key, None)
+            # The node may still wait in the group, for the write of another object.
             return False
         self._waiting.setdefault(group, OrderedDict())[key] = None
         self._requeue_in(self._timing.deferred_write_check)

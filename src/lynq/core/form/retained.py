@@ -32,5 +32,5 @@ def without_unlisted(
     listed: set[str] = set()
     for node in nodes:
         listed.update(entry.id for entry in node.status.resources)
-        listed.update(each.id for each in initial_objects(node))
+        listed.update(obj.id for obj in initial_objects(node))
     return ids - (removed - listed)

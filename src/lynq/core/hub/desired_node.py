@@ -187,11 +187,10 @@ class DesiredNode:
         return {ANNOTATION_REFUSED_RESOURCES: Encoder(order="sorted").encode(self.refused).decode()}
 
     def initial_inventory(self, spec: NodeSpec) -> dict[str, str]:
-        """Return the annotation that lists the objects of a new node; raises PlanCanceled."""
-        variables = row_variables(self.values, hub=self.hub.metadata.name, form=self.pair.form)
-        namespace = self.hub.metadata.namespace
-        render = partial(initial_inventory_of, spec, namespace, variables, self.refused)
-        return self.renders.run(RenderKey.of(self.form, self.values), self.pair, render)
+        """Return the annotation that lists the objects of a new node."""
+        metadata = self.hub.metadata
+        variables = row_variables(self.values, hub=metadata.name, form=self.pair.form)
+        return initial_inventory_of(spec, metadata.namespace, variables, self.refused)
 
     def spec(self, written: datetime, previous: LynqNode | None = None) -> NodeSpec:
         """Return the spec of the node; raises RowRenderError, PlanCanceled."""

@@ -21,7 +21,7 @@ def initial_inventory_of(
     spec: NodeSpec, namespace: str, variables: Mapping[str, object], refused: Collection[str]
 ) -> dict[str, str]:
     """Return the annotation of a new node; `refused` are the resources that are not applied."""
-    resources = [each for each in all_resources(spec) if each.id not in refused]
+    resources = [resource for resource in all_resources(spec) if resource.id not in refused]
     return initial_inventory(_objects(resources, namespace, variables))
 
 
@@ -31,7 +31,7 @@ def _objects(
     environment = _FIXED.within_one_deadline()
     for resource in resources:
         api_version, kind = str(resource.spec.get("apiVersion")), str(resource.spec.get("kind"))
-        if API_VERSIONS.get(kind) != api_version or not resource.name_template:
+        if API_VERSIONS.get(kind) != api_version:
             continue
         place: str | None = ""
         if kind not in CLUSTER_SCOPED:

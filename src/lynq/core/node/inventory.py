@@ -35,7 +35,7 @@ class InventoryItem:
     is_retained: bool = field(default=False, compare=False)
     """Whether the last deletionPolicy of the object in the spec was Retain."""
     is_listed: bool = True
-    """Whether the status of the node lists the object. Users cannot edit the status."""
+    """Whether the status of the node lists the object."""
     adopted_uid: str = field(default="", compare=False)
     """The uid of the object if it existed before and was adopted."""
 
@@ -64,9 +64,7 @@ def parse_inventory_key(key: str, node_namespace: str) -> InventoryItem | None:
 def inventory_of(node: LynqNode, variables: Mapping[str, str]) -> tuple[InventoryItem, ...]:
     """Return every object that the node manages, or is going to apply first."""
     if initial := initial_objects(node):
-        return tuple(
-            InventoryItem(each.id, ObjectRef(*each[1:]), is_listed=False) for each in initial
-        )
+        return tuple(InventoryItem(obj.id, ObjectRef(*obj[1:]), is_listed=False) for obj in initial)
     return read_inventory(node.status, node.metadata.namespace, variables)
 
 

@@ -144,7 +144,9 @@ async def test_forced_apply_waits_for_a_kind_that_is_slow(env: Environment) -> N
     await env.create_form(services=[web])
     slow = SlowWrites()
     env.client = env.client.intercepted(slow)
-    async with running_operator(env, node_workers=1, timing=replace(QUICK, slow_write=0.1)):
+    async with running_operator(
+        env, node_workers=1, timing=replace(QUICK, slow_write=0.1, slow_kind=0.1)
+    ):
         for name in ("acme-web", "beta-web"):
             await wait_for_node_ready(env, name)
         await env.wait_until_idle()

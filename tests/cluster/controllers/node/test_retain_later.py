@@ -147,9 +147,16 @@ async def test_retain_of_a_skipped_generation_counts(env: Environment) -> None:
             for name, obj in (await env.nodes()).items()
             if not obj["status"].get("failedResources")
         )
+        settings = node.replace("-web", "-settings")
+        kept = await env.get(CONFIG_MAPS, settings)
         await env.client.delete(NODES, node, env.namespace)
-        uid = node.removesuffix("-web")
-        await wait_for_object(env, f"{uid}-settings", is_orphan)
+
+        # The hub creates the node again, which adopts the orphan at once.
+        def is_retained(obj: Object) -> bool:
+            return is_orphan(obj) or owner_uids(obj) != owner_uids(kept)
+
+        live = await wait_for_object(env, settings, is_retained)
+        assert live["metadata"]["uid"] == kept["metadata"]["uid"]
     async with running_operator(env):
         await env.patch(FORMS, "web", {"spec": {"configMaps": [first], "rollout": None}})
         for uid in uids:

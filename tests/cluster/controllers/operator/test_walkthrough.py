@@ -54,7 +54,8 @@ async def test_three_rows_and_two_forms_become_six_ready_nodes(env: Environment)
     labels = {"lynq.sh/hub": "customer-hub", "lynq.sh/uid": "beta", "lynq.sh/bucket": bucket}
     assert metadata["labels"] == labels
     annotations = metadata["annotations"]
-    for name in ("rollout-update-start", "row-changed-at", "signature", "spec-digest"):
+    written = ("rollout-update-start", "row-changed-at", "signature", "spec-digest")
+    for name in (*written, "initial-inventory"):
         assert annotations.pop(f"lynq.sh/{name}")
     assert annotations == {
         "lynq.sh/hostOrUrl": "",

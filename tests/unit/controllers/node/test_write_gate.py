@@ -114,6 +114,19 @@ async def test_all_deferred_nodes_are_requeued_when_the_kind_is_quick_again() ->
 
 
 @virtual_time
+async def test_node_waits_for_one_object_although_the_write_of_another_was_admitted() -> None:
+    api = Api(slow_limit=1)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(api.write("a"))
+        await asyncio.sleep(1)
+        assert await api.write("b") is None
+        await asyncio.sleep(9.01)
+        group.create_task(api.write("b"))
+        await asyncio.sleep(15)
+    assert api.requeued == ["b"]
+
+
+@virtual_time
 async def test_requeued_nodes_that_write_nothing_do_not_stop_the_others() -> None:
     """They may be deleted or paused meanwhile."""
     api = Api(slow_limit=1)

@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import json
 from msgspec.structs import replace
 
 from lynq.api import LynqForm, LynqNode, NodeStatus, ResourceState, ResourceStatus, TResource
 from lynq.api.initial_inventory import (
-    LONGEST,
+    MAX_LENGTH,
     InitialObject,
     initial_inventory,
     initial_objects,
@@ -93,17 +94,36 @@ def test_object_whose_place_is_unknown_is_left_out(fields: dict[str, Any]) -> No
     assert objects_of(config_map(**fields)) == ()
 
 
+@pytest.mark.parametrize("text", ["a/b", "..", "", "A", "a b", "a" * 254, "{{"])
+def test_object_that_cannot_exist_is_left_out(text: str) -> None:
+    row = ARow("acme", {"x": text})
+    assert objects_of(config_map(name_template="{{ .x }}."), row=row) == ()
+    assert objects_of(config_map(target_namespace="{{ .x }}"), row=row) == ()
+    node = new_node()
+    entry = ["app", "v1", "ConfigMap", "prod", text]
+    node.metadata.annotations[ANNOTATION_INITIAL_INVENTORY] = json.encode([entry]).decode()
+    assert initial_objects(node) == ()
+
+
+def test_namespace_has_no_dots() -> None:
+    row = ARow("acme", {"x": "a.b"})
+    assert objects_of(config_map(target_namespace="{{ .x }}"), row=row) == ()
+    assert objects_of(config_map(name_template="{{ .x }}"), row=row) != ()
+    assert objects_of(config_map(target_namespace="n" * 63)) != ()
+    assert objects_of(config_map(target_namespace="n" * 64)) == ()
+
+
 def test_refused_resource_is_left_out() -> None:
-    assert objects_of(config_map(), refused={"app": "denied"}) == ()
+    assert objects_of(config_map(name_template="static"), refused={"app": "denied"}) == ()
 
 
 def test_annotation_has_a_limit() -> None:
     def annotation(length: int) -> dict[str, str]:
-        return initial_inventory([InitialObject("app", "v1", "ConfigMap", "prod", "a" * length)])
+        return initial_inventory([InitialObject("a" * length, "v1", "ConfigMap", "prod", "acme")])
 
     (text,) = annotation(0).values()
-    longest = LONGEST - len(text)
-    assert [len(text) for text in annotation(longest).values()] == [LONGEST]
+    longest = MAX_LENGTH - len(text)
+    assert [len(text) for text in annotation(longest).values()] == [MAX_LENGTH]
     assert annotation(longest + 1) == {}
     assert initial_inventory([]) == {}
 
@@ -127,8 +147,7 @@ def test_listed_objects_are_those_that_the_node_renders(
         except RenderError:
             continue
     for listed in initial_objects(node):
-        place = ObjectRef(*listed[1:])
-        assert refs.get(listed.id, place) == place
+        assert refs[listed.id] == ObjectRef(*listed[1:])
 
 
 def test_node_reads_the_annotation_until_its_status_lists_objects() -> None:
@@ -144,7 +163,18 @@ def test_node_reads_the_annotation_until_its_status_lists_objects() -> None:
     assert [item.id for item in inventory_of(migrated, {})] == ["s"]
 
 
-@pytest.mark.parametrize("text", ["", "[", "{}", "[1]", '[["app"]]'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[",
+        "{}",
+        "[1]",
+        '[["app"]]',
+        '[["app","v1","Namespace","prod","acme"]]',
+        '[["app","v1","Namespace","","a/b"]]',
+    ],
+)
 def test_edited_annotation_lists_nothing(text: str) -> None:
     node = new_node()
     node.metadata.annotations[ANNOTATION_INITIAL_INVENTORY] = text
