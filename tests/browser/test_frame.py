@@ -55,6 +55,7 @@ async def test_search_finds_a_tenant_and_opens_it_by_keyboard(tab: Tab) -> None:
 async def test_search_finds_an_object_and_opens_it_in_its_tenant(tab: Tab) -> None:
     page = await opened(tab, "/fleet")
     await page.keyboard.press("Control+k")
+    await expect(page.get_by_role("combobox", name="Search")).to_be_focused()
     await page.keyboard.type("configmap globex-settings")
     option = page.get_by_role("dialog").get_by_role("option")
     await expect(option).to_have_count(1)
