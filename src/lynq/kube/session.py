@@ -3,14 +3,16 @@
 import asyncio
 import socket
 import ssl
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from io import BytesIO
-from typing import Self
+from typing import Final, Self
 from urllib.parse import urlencode
+from weakref import WeakSet
 
 import aiohttp
 import structlog
@@ -67,6 +69,8 @@ class ClientOptions:
 
 _OK = 200
 _LARGE_BODY = 512 * 1024
+_CLOSE_SECONDS: Final = 0.2
+"""Seconds that the sockets of a closed session may still be open."""
 
 
 class Session:
@@ -78,10 +82,11 @@ class Session:
         self._server = config.server.rstrip("/")
         self._tls: tuple[ClientCertificate | None, ssl.SSLContext] | None = None
         self._http: aiohttp.ClientSession | None = None
+        self._sockets: WeakSet[socket.socket] = WeakSet()
 
     def open(self) -> None:
         """Create the connection pool, without a connection."""
-        connector = aiohttp.TCPConnector(limit=0, socket_factory=_socket)
+        connector = aiohttp.TCPConnector(limit=0, socket_factory=self._new_socket)
         self._http = aiohttp.ClientSession(
             connector=connector,
             headers=self._default_headers(),
@@ -99,6 +104,21 @@ class Session:
                 await self._http.connector.close(abort_ssl=True)
             await self._http.close()
             self._http = None
+            await self._wait_for_sockets()
+
+    async def _wait_for_sockets(self) -> None:
+        """Wait for connections that the pool has given up, for example during the handshake.
+
+        They close in later turns of the event loop, which may be the last ones.
+        """
+        deadline = time.monotonic() + _CLOSE_SECONDS
+        while any(opened.fileno() >= 0 for opened in self._sockets) and time.monotonic() < deadline:
+            await asyncio.sleep(0.005)
+
+    def _new_socket(self, address: tuple[object, ...]) -> socket.socket:
+        created = _socket(address)
+        self._sockets.add(created)
+        return created
 
     async def send(self, request: Request, credential: Credential) -> Response:
         """Send a request once and return the response, whatever its status."""
