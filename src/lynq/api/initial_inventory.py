@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from lynq.api.names import ANNOTATION_INITIAL_INVENTORY
-from lynq.api.naming import LABEL_LIMIT, is_subdomain
+from lynq.api.naming import is_namespace_name, is_subdomain
 from lynq.api.node import LynqNode
 
 API_VERSIONS: Final[Mapping[str, str]] = {
@@ -75,8 +75,7 @@ def _is_valid(obj: InitialObject) -> bool:
     """Return whether the object can exist; the node applies no object with another name."""
     if obj.kind in CLUSTER_SCOPED:
         return is_subdomain(obj.name) and not obj.namespace
-    is_namespace = len(obj.namespace) <= LABEL_LIMIT and "." not in obj.namespace
-    return is_subdomain(obj.name) and is_namespace and is_subdomain(obj.namespace)
+    return is_subdomain(obj.name) and is_namespace_name(obj.namespace)
 
 
 def lists_objects(node: LynqNode) -> bool:

@@ -46,6 +46,11 @@ def is_subdomain(text: str) -> bool:
     return len(text) <= NAME_LIMIT and _SUBDOMAIN.fullmatch(text) is not None
 
 
+def is_namespace_name(text: str) -> bool:
+    """Return whether the text is a valid name of a namespace (DNS label)."""
+    return len(text) <= LABEL_LIMIT and "." not in text and is_subdomain(text)
+
+
 def bucket_of(namespace: str, name: str) -> int:
     """Return the bucket of a hub, form or node: a stable hash of its namespace and name."""
     digest = hashlib.sha256(f"{namespace}/{name}".encode()).digest()[:8]

@@ -196,6 +196,11 @@ class WatchedKind:
         finally:
             self._is_own_write = False
 
+    def store_if_selected(self, obj: Any) -> None:  # noqa: ANN401 - FullObject or PartialObject
+        """Cache the response to our own patch, unless the watch does not select the object."""
+        if obj.metadata.labels.get(LABEL_MANAGED) == TRUE:
+            self.store_response(obj)
+
     def store_deletion(self, key: ObjectKey, uid: str) -> None:
         """Drop an object that our own request deleted, without waking the node."""
         self._own_writes.accepted(key, DELETED)

@@ -14,7 +14,7 @@ import structlog
 
 from lynq.api import DeletionPolicy, LynqNode
 from lynq.api.metadata import ObjectKey
-from lynq.api.names import FIELD_MANAGER, LABEL_MANAGED, TRUE
+from lynq.api.names import FIELD_MANAGER
 from lynq.api.node_metadata import form_of
 from lynq.api.reasons import OrphanReason
 from lynq.api.resource import all_resources
@@ -352,8 +352,7 @@ class Pruner:
         patched = await client.patch(
             kind.resource, ref.name, patch, namespace, manager=FIELD_MANAGER, into=kind.into
         )
-        if patched.metadata.labels.get(LABEL_MANAGED) == TRUE:
-            kind.store_response(patched)
+        kind.store_if_selected(patched)
         _log.info("object retained", object=str(ref), reason=str(deletion.reason))
 
 

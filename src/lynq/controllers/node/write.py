@@ -13,7 +13,7 @@ from typing import Any
 import structlog
 
 from lynq.api import LynqNode
-from lynq.api.names import FIELD_MANAGER, LABEL_MANAGED, TRUE
+from lynq.api.names import FIELD_MANAGER
 from lynq.controllers.children import Child, WatchedKind
 from lynq.controllers.node.kube_errors import NODE_WIDE_ERRORS, apply_error
 from lynq.controllers.node.live_bodies import decoded
@@ -144,9 +144,8 @@ class ResourceWrite:
                 patched = await self.client.patch(
                     resource, name, patch, namespace, manager=FIELD_MANAGER, into=kind.into
                 )
-                # The next reconcile would send the patch again. The watch does not select others.
-                if patched.metadata.labels.get(LABEL_MANAGED) == TRUE:
-                    kind.store_response(patched)
+                # Without it, the next reconcile would send the patch again.
+                kind.store_if_selected(patched)
             case DryRunApply(obj=obj):
                 await self.client.apply(
                     resource, obj, manager=FIELD_MANAGER, dry_run=True, into=PartialObject

@@ -19,7 +19,7 @@ import msgspec
 from lynq.api import CreationPolicy, LynqNode, TResource
 from lynq.api.installation_key import NO_KEY, KeyState
 from lynq.api.names import ANNOTATION_REFUSED_RESOURCES, ANNOTATION_ROLLOUT_UPDATE_START
-from lynq.api.naming import LABEL_LIMIT, NAME_LIMIT, is_subdomain
+from lynq.api.naming import LABEL_LIMIT, NAME_LIMIT, is_namespace_name
 from lynq.api.text import printable
 from lynq.api.wire import EPOCH, parse_rfc3339, unix_nanoseconds
 from lynq.core.node.objects import ObjectRef
@@ -213,7 +213,7 @@ def check_name(resource_id: str, name: object) -> str:
 
 def check_namespace(resource_id: str, namespace: str) -> str:
     """Return the namespace; raises RenderError if it is not a valid one."""
-    if len(namespace) <= LABEL_LIMIT and "." not in namespace and is_subdomain(namespace):
+    if is_namespace_name(namespace):
         return namespace
     raise RenderError(
         resource_id,
