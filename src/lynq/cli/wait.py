@@ -12,14 +12,14 @@ import click
 from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.names import LABEL_HUB
 from lynq.cli.connection import Cluster, cluster_command
-from lynq.cli.exit_codes import CommandError, ExitCode
+from lynq.cli.exit_codes import ExitCode
 from lynq.cli.lookup import FORMS, HUBS, NODES
 from lynq.cli.output import print_note
 from lynq.cli.target import find_target, reference
 from lynq.cli.timeout import timeout_option
 from lynq.core.hub.goals import Goal, GoalState, form_state, hub_state, nodes_state
 from lynq.kube import Bookmark, EventType, Resource
-from lynq.kube.errors import ConnectionFailed, Gone, KubeError, ServiceUnavailable
+from lynq.kube.errors import ConnectionFailed, Gone, ServiceUnavailable
 
 _KINDS: Final = ("hub", "form", "node")
 _EVERY: Final = 1.0
@@ -99,42 +99,48 @@ class _Objects(Generic[K]):
     into: type[K]
     labels: str | None = None
     by_name: dict[str, K] = field(default_factory=dict)
-    listed: bool = False
+    _version: str | None = None
+    """The resource version of the last list or event."""
+
+    async def list(self, cluster: Cluster) -> None:
+        listed = await cluster.client.list(
+            self.resource, cluster.namespace, into=self.into, labels=self.labels
+        )
+        self.by_name = {item.metadata.name: item for item in listed.items}
+        self._version = listed.resource_version
 
     async def follow(self, cluster: Cluster, changed: Callable[[], None]) -> None:
-        """List and watch until cancelled; an API server that is away is retried."""
+        """Watch from the last version until cancelled; an API server that is away is retried."""
         while True:
             try:
-                await self._list_and_watch(cluster, changed)
-            except Gone:
-                continue
+                try:
+                    await self._watch(cluster, changed)
+                except Gone:
+                    await self.list(cluster)
+                    changed()
             except (ConnectionFailed, ServiceUnavailable) as error:
-                if not self.listed:
-                    raise
                 print_note(f"{error}; trying again")
                 await asyncio.sleep(_EVERY)
 
-    async def _list_and_watch(self, cluster: Cluster, changed: Callable[[], None]) -> None:
-        client, namespace = cluster.client, cluster.namespace
-        listed = await client.list(self.resource, namespace, into=self.into, labels=self.labels)
-        self.by_name = {item.metadata.name: item for item in listed.items}
-        self.listed = True
-        changed()
-        watch = client.watch(
+    async def _watch(self, cluster: Cluster, changed: Callable[[], None]) -> None:
+        watch = cluster.client.watch(
             self.resource,
-            namespace,
-            since=listed.resource_version,
+            cluster.namespace,
+            since=self._version,
             labels=self.labels,
             into=self.into,
         )
         async with aclosing(watch) as events:
             async for event in events:
                 if isinstance(event, Bookmark):
+                    self._version = event.resource_version
                     continue
+                name = event.object.metadata.name
+                self._version = event.object.metadata.resource_version
                 if event.type is EventType.DELETED:
-                    self.by_name.pop(event.object.metadata.name, None)
+                    self.by_name.pop(name, None)
                 else:
-                    self.by_name[event.object.metadata.name] = event.object
+                    self.by_name[name] = event.object
                 changed()
 
 
@@ -154,10 +160,6 @@ class _View:
             *(() if is_node and goal is Goal.READY else (self.forms,)),
             self.nodes,
         )
-
-    @property
-    def complete(self) -> bool:
-        return all(objects.listed for objects in self.followed)
 
     def state(self, goal: Goal, now: datetime) -> GoalState:
         """Return the state of what is watched."""
@@ -180,6 +182,9 @@ class _View:
 
 async def _until_reached(cluster: Cluster, watched: _Watched, goal: Goal) -> None:
     view, changed = _View(watched, goal), asyncio.Event()
+    # One after the other: of several rights that are missing, the same one is named each time.
+    for objects in view.followed:
+        await objects.list(cluster)
     following = [
         asyncio.create_task(objects.follow(cluster, changed.set)) for objects in view.followed
     ]
@@ -189,8 +194,6 @@ async def _until_reached(cluster: Cluster, watched: _Watched, goal: Goal) -> Non
         for task in (*following, printed):
             if task.done():
                 task.result()
-    except KubeError as error:
-        raise CommandError(str(error)) from error
     finally:
         for task in (*following, printed):
             task.cancel()
@@ -202,13 +205,12 @@ async def _print_states(view: _View, watched: _Watched, goal: Goal, changed: asy
     last = ""
     while True:
         changed.clear()
-        if view.complete:
-            state = view.state(goal, datetime.now(UTC))
-            if state.text != last:
-                last = state.text
-                click.echo(f"{datetime.now():%H:%M:%S}  {watched}: {state.text}")  # noqa: DTZ005 - local
-            if state.reached:
-                return
+        state = view.state(goal, datetime.now(UTC))
+        if state.text != last:
+            last = state.text
+            click.echo(f"{datetime.now():%H:%M:%S}  {watched}: {state.text}")  # noqa: DTZ005 - local
+        if state.reached:
+            return
         await asyncio.sleep(_PAUSE)
         try:
             async with asyncio.timeout(_EVERY):

@@ -107,7 +107,8 @@ async def test_viewer_of_nodes_sees_nodes_and_the_missing_rights(
                 ),
             ],
         )
-        code, _, errors = await shown("wait", "acme-web", "--timeout", "5s")
+        assert (await shown("wait", "acme-web", "--timeout", "5s"))[0] == ExitCode.OK
+        code, _, errors = await shown("wait", "beta-web", "--timeout", "5s")
         assert code == ExitCode.ERROR
         assert errors[-1].endswith("grant the verb watch on lynqnodes.operator.lynq.sh")
         code, _, notes = await shown("top")
