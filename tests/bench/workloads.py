@@ -207,11 +207,14 @@ class Bench:
         """Let the loader do the work."""
         command = [sys.executable, "-m", "bench.floor", work, f"--namespace={namespace}"]
         command += [f"--kubeconfig={self.cluster.kubeconfig}", f"--shape={shape}", f"--rows={rows}"]
+        # Observed like the operator's nodes: the API server encodes each event for this watch, too.
+        observed = run_in_background(NodeWatch(self.client, namespace).run())
         with self.meter.measured() as measurement:
-            loader = await asyncio.create_subprocess_exec(
-                *command, stdout=subprocess.PIPE, cwd=Path(__file__).parents[1]
-            )
-            output, _ = await loader.communicate()
+            async with observed:
+                loader = await asyncio.create_subprocess_exec(
+                    *command, stdout=subprocess.PIPE, cwd=Path(__file__).parents[1]
+                )
+                output, _ = await loader.communicate()
         if loader.returncode:
             raise RuntimeError(f"the loader failed: {work} of {rows} rows")
         await self._settle()

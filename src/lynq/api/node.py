@@ -1,7 +1,7 @@
 """LynqNode: the resources of one row and one form, and their status."""
 
 from enum import StrEnum
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 from msgspec import Struct, field
 
@@ -19,8 +19,6 @@ from lynq.api.wire import (
     Wire,
     condition_column,
     count_column,
-    default,
-    list_map,
 )
 
 
@@ -70,7 +68,7 @@ class ResourceStatus(Wire, frozen=True, kw_only=True):
     kind: str
     """Kind of the object."""
 
-    namespace: Annotated[str, default("")] = ""
+    namespace: str = ""
     """Namespace of the object, empty for cluster-scoped kinds."""
 
     name: str
@@ -163,10 +161,8 @@ class NodeStatus(Wire, frozen=True, kw_only=True):
     installation. A LynqNode from before that key keeps UID, which can be computed by readers of
     its objects. A change replaces all generated values."""
 
-    # Not by id alone: while a renamed resource is being replaced, both objects carry the id.
-    resources: Annotated[
-        tuple[ResourceStatus, ...], list_map("id", "kind", "namespace", "name")
-    ] = ()
+    # Atomic: with keys, the API server would track ten fields of every object in managedFields.
+    resources: tuple[ResourceStatus, ...] = ()
     """Every object of the LynqNode, with its state."""
 
     conditions: Conditions = ()

@@ -53,9 +53,9 @@ def rule(cel: str, message: str) -> Meta:
     return _extra({"x-kubernetes-validations": [Rule(cel, message).as_schema()]})
 
 
-def list_map(*keys: str) -> Meta:
-    """Mark a list as a list-map with these keys: keys are unique, and items are merged by key."""
-    return _extra({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)})
+def list_map(key: str) -> Meta:
+    """Mark a list as a list-map with this key: it is unique, and items are merged by it."""
+    return _extra({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [key]})
 
 
 def default(value: object) -> Meta:

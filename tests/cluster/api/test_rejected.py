@@ -216,10 +216,6 @@ STATUSES = [
         "LynqNode",
         Case("resources", [resource(state="Odd")], "Unsupported value", "resources.0.state"),
     ),
-    (
-        "LynqNode",
-        Case("resources", [resource(), resource(state="Failed")], "Duplicate value", "resources.1"),
-    ),
     ("LynqNode", Case("skippedResourceIds", "web", "must be of type array")),
 ]
 
