@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from lynq.kube.request_slots import RequestSlots
 from virtual_time import virtual_time
 
@@ -53,6 +55,28 @@ async def test_request_of_low_priority_starts_when_few_others_are_in_flight() ->
         assert requests.started == ["apply", "quiet", "status"]
         requests.finish()
     assert requests.started == ["apply", "quiet", "status", "busy"]
+
+
+@virtual_time
+async def test_gap_between_two_requests_is_not_quiet() -> None:
+    slots = RequestSlots(8)
+    started = []
+    loop = asyncio.get_running_loop()
+
+    async def send_event() -> None:
+        async with slots.hold_if_quiet():
+            started.append(loop.time())
+
+    async with asyncio.TaskGroup() as group:
+        for number in range(10):
+            async with slots.hold():
+                if number == 0:
+                    group.create_task(send_event())
+                await asyncio.sleep(0.1)
+            await asyncio.sleep(0.01)
+        assert not started
+        burst_ended = loop.time() - 0.01
+    assert started == [pytest.approx(burst_ended + 0.05)]
 
 
 @virtual_time
