@@ -63,8 +63,9 @@ class Loader:
         await self._write_status(shape, uid)
 
     async def remove(self, shape: Shape, uid: str) -> None:
-        """Delete a node and its objects, and release the node."""
-        await self._node("DELETE", uid)
+        """Delete a node and its objects, and release the node; do nothing if there is none."""
+        if await self._node("DELETE", uid) is None:
+            return
         deletions = [
             self._send("DELETE", entry.path, entry.plural, f"{uid}-{entry.id}")
             for entry in shape.entries
@@ -116,6 +117,8 @@ class Loader:
         ):
             self.requests += 1
             text = await response.read()
+        if response.status == 404 and method == "DELETE":
+            return None
         if response.status >= 400:
             raise RuntimeError(f"{method} {path}: {response.status} {text[:500]!r}")
         return json.loads(text)

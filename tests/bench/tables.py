@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bench.measuring import Measurement
@@ -19,6 +19,8 @@ class Comparison:
     rows: int
     floor: Measurement
     ours: Measurement
+    ratios: tuple[float, ...] = ()
+    """The ratios of all rounds, in their order; empty if there was one."""
 
     @property
     def ratio(self) -> float:
@@ -39,8 +41,16 @@ class Comparison:
             "floor": self.floor.as_json(),
             "ours": self.ours.as_json(),
             "ratio": round(self.ratio, 3),
+            "ratios": [round(ratio, 3) for ratio in self.ratios],
             "requests_per_row": self.requests_per_row(),
         }
+
+
+def median(rounds: list[Comparison]) -> Comparison:
+    """Return the round with the median ratio; of an even number, the worse of the middle two."""
+    comparison = sorted(rounds, key=lambda each: each.ratio)[len(rounds) // 2]
+    ratios = tuple(each.ratio for each in rounds) if len(rounds) > 1 else ()
+    return replace(comparison, ratios=ratios)
 
 
 @dataclass(slots=True)
@@ -75,7 +85,7 @@ class Results:
 
 
 def _comparison_table(comparisons: list[Comparison]) -> list[str]:
-    headers = ["work", "rows", "ratio", "floor s", "ours s", "floor CPU s", "ours CPU s"]
+    headers = ["work", "rows", "ratio", "rounds", "floor s", "ours s", "floor CPU s", "ours CPU s"]
     headers += ["API CPU s, floor", "API CPU s, ours", "RSS MiB"]
     return _table(headers, map(_cells, comparisons))
 
@@ -86,6 +96,7 @@ def _cells(comparison: Comparison) -> tuple[str, ...]:
         comparison.work,
         str(comparison.rows),
         f"{comparison.ratio:.2f}",
+        _rounds(comparison),
         f"{floor.seconds:.2f}",
         f"{ours.seconds:.2f}",
         f"{floor.cpu:.2f}",
@@ -94,6 +105,10 @@ def _cells(comparison: Comparison) -> tuple[str, ...]:
         f"{ours.server_cpu:.1f}",
         f"{ours.memory:.0f}",
     )
+
+
+def _rounds(comparison: Comparison) -> str:
+    return " ".join(f"{ratio:.2f}" for ratio in comparison.ratios) or "–"
 
 
 def _request_table(comparisons: list[Comparison]) -> list[str]:
@@ -119,12 +134,21 @@ def _without_events(requests: Counter[str]) -> Counter[str]:
 
 
 def _flux_table(comparisons: list[Comparison]) -> list[str]:
-    headers = ["Flux's shape, rows", "ratio", "floor s", "ours s", "ours CPU s", "RSS MiB"]
+    headers = [
+        "Flux's shape, rows",
+        "ratio",
+        "rounds",
+        "floor s",
+        "ours s",
+        "ours CPU s",
+        "RSS MiB",
+    ]
     headers += ["Flux 2.6 on 16 cores, s"]
     rows = [
         (
             str(comparison.rows),
             f"{comparison.ratio:.2f}",
+            _rounds(comparison),
             f"{comparison.floor.seconds:.1f}",
             f"{comparison.ours.seconds:.1f}",
             f"{comparison.ours.cpu:.1f}",

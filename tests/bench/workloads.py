@@ -252,12 +252,13 @@ class Bench:
             await tenants.wait_until_ready(tenants.rows)
         return measurement
 
-    async def change_form(self, tenants: Tenants) -> Measurement:
-        """Measure a form change that changes one object of each node."""
-        changed: dict[str, Any] = {"data": {"plan": "{{ .plan }} changed"}}
+    async def change_form(self, tenants: Tenants, generation: int) -> Measurement:
+        """Measure the form change to this generation, which changes one object of each node."""
+        changed: dict[str, Any] = {"data": {"plan": f"{{{{ .plan }}}} changed to {generation}"}}
         with self.meter.measured(tenants.pid) as measurement:
             await tenants.change_form(settings=changed)
-            await tenants.wait_until_ready(tenants.rows, generation=2)
+            await tenants.wait_until_ready(tenants.rows, generation=generation)
+        await self._settle()
         return measurement
 
     async def remove(self, tenants: Tenants, rows: int) -> Measurement:
