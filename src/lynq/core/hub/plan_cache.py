@@ -39,7 +39,7 @@ from lynq.core.hub.row_values import RowLike
 T = TypeVar("T")
 
 _CHECK_EVERY: Final = 20
-"""Number of plans of changes after which all rows are planned as well."""
+"""Number of plans of changes after which all rows are planned as well, at the next full read."""
 _CHECK_AFTER: Final = timedelta(minutes=10)
 """Time after which all rows are planned as well."""
 _END_OF_TIME: Final = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
@@ -159,10 +159,14 @@ class PlanCache:
             full_plan_at=now,
         )
 
-    def must_check(self, now: datetime) -> bool:
-        """Return whether the next plan has to be compared with a plan of all rows."""
-        is_old = abs(now - self.full_plan_at) >= _CHECK_AFTER
-        return is_old or self.plans + 1 >= _CHECK_EVERY
+    def must_check(self, changes: Changes, now: datetime) -> bool:
+        """Return whether the plan of these changes has to be compared with a plan of all rows.
+
+        A pushed row does not wait for a plan of all rows, unless the last one is long ago.
+        """
+        if abs(now - self.full_plan_at) >= _CHECK_AFTER:
+            return True
+        return changes.uids is None and self.plans + 1 >= _CHECK_EVERY
 
     def plan_changes(
         self, inputs: PlanInputs, changes: Changes, now: datetime

@@ -19,7 +19,6 @@ from lynq.core.hub.plan_cache import Changes, PlanCache, differing_nodes, plan_a
 from lynq.core.hub.prune import Observation
 from lynq.core.hub.row_values import RenderFailure
 from lynq.core.hub.selected_rows import IndexedRows
-from lynq.core.hub.state import PlanState
 from unit.core.hub.fixtures import (
     DB,
     NOON,
@@ -352,23 +351,29 @@ def test_name_of_two_pairs_plans_all_rows() -> None:
     assert cache.plan_changes(inputs(cluster, read, *forms), Changes(), NOON) is None
 
 
+ALL_ROWS = Changes()
+PUSHED = Changes(frozenset({"acme"}))
+
+
 @pytest.mark.parametrize(
-    ("plans", "now", "due"),
+    ("plans", "changes", "now", "due"),
     [
-        (0, NOON, False),
-        (18, NOON, False),
-        (19, NOON, True),
-        (0, NOON + timedelta(minutes=9), False),
-        (0, NOON + timedelta(minutes=10), True),
-        (0, NOON - timedelta(minutes=10), True),
+        (0, ALL_ROWS, NOON, False),
+        (18, ALL_ROWS, NOON, False),
+        (19, ALL_ROWS, NOON, True),
+        (19, PUSHED, NOON, False),
+        (0, ALL_ROWS, NOON + timedelta(minutes=9), False),
+        (0, ALL_ROWS, NOON + timedelta(minutes=10), True),
+        (0, PUSHED, NOON + timedelta(minutes=10), True),
+        (0, ALL_ROWS, NOON - timedelta(minutes=10), True),
     ],
 )
-def test_check_is_due_after_twenty_plans_or_ten_minutes(
-    plans: int, now: datetime, *, due: bool
+def test_check_is_due_at_a_full_read_after_twenty_plans_or_after_ten_minutes(
+    plans: int, changes: Changes, now: datetime, *, due: bool
 ) -> None:
     cache = cache_of(running(*UIDS))
     cache.plans = plans
-    assert cache.must_check(now) is due
+    assert cache.must_check(changes, now) is due
 
 
 def test_differing_writes_are_named() -> None:
@@ -380,22 +385,3 @@ def test_differing_writes_are_named() -> None:
     assert differing_nodes(nothing, some) == ["corp-web"]
     assert differing_nodes(some, nothing) == ["corp-web"]
     assert differing_nodes(nothing, fewer) == ["beta-web"]
-
-
-def test_changed_nodes_are_recorded_between_two_plans() -> None:
-    plan = PlanState()
-    plan.record_changed_node("early-web")
-    assert plan.take_changed_nodes() is None
-    plan.record_changed_node("acme-web")
-    assert plan.take_changed_nodes() == {"acme-web"}
-    assert plan.take_changed_nodes() == set()
-
-
-def test_too_many_changed_nodes_are_not_recorded() -> None:
-    plan = PlanState()
-    plan.take_changed_nodes()
-    for number in range(20_000):
-        plan.record_changed_node(f"t{number}-web")
-    assert plan.changed_nodes is not None
-    plan.record_changed_node("one-more-web")
-    assert plan.take_changed_nodes() is None

@@ -1,4 +1,4 @@
-"""The state of a hub: requests of users, and the execution of a plan."""
+"""The state of a hub: requests of users, changed nodes, and the execution of a plan."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ import pytest
 
 from lynq.api.names import ANNOTATION_APPROVE_DELETION, ANNOTATION_FORCE_SYNC
 from lynq.core.hub.diff import NodeDeletion
-from lynq.core.hub.state import ExecutionResult, PlanExecution, ReadState, UserRequests
+from lynq.core.hub.state import ExecutionResult, PlanExecution, PlanState, ReadState, UserRequests
 from lynq.core.hub.write_window import MAX_WINDOW
 from unit.core.hub.fixtures import NOON, Cluster, a_form, a_hub, at, planned, rows, synced
 
@@ -110,3 +110,22 @@ def test_outage_is_as_many_failures_in_a_row_as_writes_may_be_in_flight() -> Non
     assert is_outage_after(failures)
     assert not is_outage_after(failures[1:])
     assert not is_outage_after([*failures, False])
+
+
+def test_changed_nodes_are_recorded_between_two_plans() -> None:
+    plan = PlanState()
+    plan.record_changed_node("early-web")
+    assert plan.take_changed_nodes() is None
+    plan.record_changed_node("acme-web")
+    assert plan.take_changed_nodes() == {"acme-web"}
+    assert plan.take_changed_nodes() == set()
+
+
+def test_too_many_changed_nodes_are_not_recorded() -> None:
+    plan = PlanState()
+    plan.take_changed_nodes()
+    for number in range(20_000):
+        plan.record_changed_node(f"t{number}-web")
+    assert plan.changed_nodes is not None
+    plan.record_changed_node("one-more-web")
+    assert plan.take_changed_nodes() is None
