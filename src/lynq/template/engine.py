@@ -8,7 +8,7 @@ from typing import Final
 
 from lynq.template.compiler.build import FILE_NAME, build
 from lynq.template.compiler.codegen import Position
-from lynq.template.environment import Context, Environment, SeededRandom
+from lynq.template.environment import Context, Environment
 from lynq.template.errors import (
     DataError,
     ErrorKind,
@@ -92,7 +92,6 @@ _MUTATING: Final = frozenset(
 _SMALL_SOURCE: Final = 256
 _LARGE_SOURCE: Final = 2048
 _SMALL_OUTPUT: Final = 16 * 1024
-_NO_RANDOM: Final = SeededRandom(b"")
 
 
 class Template:
@@ -188,7 +187,7 @@ class Template:
         """Return the default environment; only templates that use randomness get a seed."""
         if self.draws or self.needs & Needs.CLOCK:
             return Environment(limits=self._limits)
-        return Environment(now=0, random=_NO_RANDOM, limits=self._limits)
+        return Environment.fixed(self._limits)
 
     def _copy_data(self, data: Mapping[str, object]) -> dict[str, object]:
         """Return the data as a new dict, so that `set` and `unset` stay within the render."""

@@ -218,6 +218,11 @@ class Environment:
     deadline: Deadline | None = None
     """When to stop; by default each string has its own time."""
 
+    @classmethod
+    def fixed(cls, limits: Limits = DEFAULT_LIMITS) -> Environment:
+        """Return an environment without clock and randomness, for templates that need neither."""
+        return cls(now=0, random=_NO_RANDOM, limits=limits)
+
     def at(self, *position: str) -> Environment:
         """Return the environment of one position: the same, with its own randomness."""
         return replace(self, random=self.random.derive(*position))

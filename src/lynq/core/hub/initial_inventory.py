@@ -11,9 +11,9 @@ from lynq.api.initial_inventory import (
     initial_inventory,
 )
 from lynq.api.resource import all_resources
-from lynq.template import Environment, SeededRandom, TemplateError, compile_template
+from lynq.template import Environment, TemplateError, compile_template
 
-_FIXED: Final = Environment(now=0, random=SeededRandom(b""))
+_FIXED: Final = Environment.fixed()
 """Templates that read the clock or draw random values are not rendered here."""
 
 

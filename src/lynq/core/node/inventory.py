@@ -16,10 +16,10 @@ from typing import Final
 from lynq.api import DeletionPolicy, LynqNode, NodeStatus, ResourceStatus, TResource
 from lynq.api.initial_inventory import API_VERSIONS, CLUSTER_SCOPED, initial_objects
 from lynq.core.node.objects import AppliedRecord, ObjectIdentity, ObjectRef, ref_of
-from lynq.template import Environment, SeededRandom, TemplateError, render
+from lynq.template import Environment, TemplateError, render
 
 _PARTS: Final = (2, 3)
-_FIXED: Final = Environment(now=0, random=SeededRandom(b""))
+_FIXED: Final = Environment.fixed()
 """Inventory keys depend on neither time nor chance."""
 
 
