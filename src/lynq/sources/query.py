@@ -5,7 +5,7 @@ comment are rejected by the rules of `lynq.api.source`, which admission uses too
 are quoted.
 """
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -112,9 +112,8 @@ class Query:
         least, and is NULL for all others.
         """
         columns = [
-            dialect.name(column, field=spec_field)
-            + (dialect.as_text if position in as_text else "")
-            for position, (spec_field, column) in enumerate(self._fields())
+            name + (dialect.as_text if position in as_text else "")
+            for position, name in enumerate(self._names(dialect))
         ]
         table = Table.named(self.table).quoted(dialect)
         expressions = _bounded(columns, bounded, dialect)
@@ -123,6 +122,15 @@ class Query:
             return statement
         uid = dialect.name(self.uid, field="valueMappings.uid")
         return f"{statement} WHERE {uid} {condition}"
+
+    def large_rows_sql(self, dialect: Dialect) -> str:
+        """Return the statement that selects whether a row has more than VALUES_LIMIT bytes."""
+        table = Table.named(self.table).quoted(dialect)
+        size = _size(self._names(dialect), dialect)
+        return f"SELECT EXISTS (SELECT 1 FROM {table} WHERE {size} > {VALUES_LIMIT})"  # noqa: S608 - as above
+
+    def _names(self, dialect: Dialect) -> list[str]:
+        return [dialect.name(column, field=spec_field) for spec_field, column in self._fields()]
 
     def _fields(self) -> Iterator[tuple[str, str]]:
         """Yield each column after the field of the hub's spec that names it."""
@@ -139,13 +147,18 @@ def _bounded(columns: list[str], bounded: Container[int], dialect: Dialect) -> l
     positions = [position for position in range(len(columns)) if position in bounded]
     if not positions:
         return [*columns, "NULL"]
-    size = " + ".join(f"COALESCE({dialect.size.format(columns[at])}, 0)" for at in positions)
+    size = _size([columns[at] for at in positions], dialect)
     too_large = f"CASE WHEN {size} > {VALUES_LIMIT} THEN"
     expressions = columns.copy()
     for at in positions:
         beginning = f"substr({columns[at]}, 1, {_SHOWN})" if at in _IDENTIFYING else "NULL"
         expressions[at] = f"{too_large} {beginning} ELSE {columns[at]} END"
     return [*expressions, f"{too_large} {size} END"]
+
+
+def _size(columns: Iterable[str], dialect: Dialect) -> str:
+    """Return the expression for the bytes of the columns together."""
+    return " + ".join(f"COALESCE({dialect.size.format(column)}, 0)" for column in columns)
 
 
 def check_name(text: str, *, field: str) -> None:

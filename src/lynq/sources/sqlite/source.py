@@ -134,10 +134,11 @@ class SQLiteWorker:
         else:
             connection.execute("PRAGMA query_only = ON")
             connection.execute("BEGIN DEFERRED")
-        # Every value has its own type, so every column may hold a text of any size.
-        self._rows = connection.execute(
-            self._query.sql(DIALECT, bounded=range(len(self._query.columns)))
-        )
+        # Every value has its own type, so every column may hold a text of any size. Few tables do,
+        # and in a bounded query SQLite computes the size of a row again for each column.
+        (has_large_rows,) = connection.execute(self._query.large_rows_sql(DIALECT)).fetchone()
+        bounded = range(len(self._query.columns)) if has_large_rows else ()
+        self._rows = connection.execute(self._query.sql(DIALECT, bounded=bounded))
         return self._columns(connection)
 
     def _execute_statement(self, connection: sqlite3.Connection) -> None:
