@@ -1,6 +1,6 @@
 """`make bench`: measures the operator and its floor in one run; prints tables, writes JSON.
 
-    make bench                               all sizes, about half an hour on two quiet cores
+    make bench                               all sizes, about 20 minutes on two quiet cores
     make bench ARGS=small                    50 and 100 rows, about two minutes
     make bench ARGS=ten-thousand             10,000 nodes against 500, and the restart with them;
                                              LYNQ_BENCH_NODES sets another number
@@ -50,7 +50,7 @@ class Sizes:
     pushes: int
     flux: tuple[int, ...]
     rounds: int
-    """How often floor and operator take turns. The median ratio counts."""
+    """How often floor and operator take turns, once with Flux's shape. The median ratio counts."""
 
 
 SIZES = {
@@ -76,15 +76,16 @@ async def provision(bench: Bench, name: str, rows: int, results: Results, sizes:
     """Measure rows → ready, and what follows with the nodes of the last round."""
     shape = SHAPES[name]
     work = "rows → Ready" if name == "plain" else f"rows → Ready, {shape.name}"
+    last = 1 if name == "flux" else sizes.rounds
     rounds: list[Comparison] = []
-    while len(rounds) < sizes.rounds:
+    while len(rounds) < last:
         namespace = await bench.namespace("floor")
         floor = await bench.floor("provision", namespace, name, rows)
         await bench.floor("remove", namespace, name, rows)
         async with bench.tenants(shape, rows) as tenants:
             rounds.append(Comparison(work, rows, floor, await bench.provision(tenants)))
             progress(f"{shape.name}, {rows} rows: {rounds[-1].ratio:.2f} × floor")
-            if len(rounds) == sizes.rounds:
+            if len(rounds) == last:
                 (results.flux if name == "flux" else results.comparisons).append(median(rounds))
                 if name == "plain":
                     await change(bench, tenants, namespace, sizes, results)
