@@ -76,22 +76,22 @@ async def provision(bench: Bench, name: str, rows: int, results: Results, sizes:
     """Measure rows → ready, and what follows with the nodes of the last round."""
     shape = SHAPES[name]
     work = "rows → Ready" if name == "plain" else f"rows → Ready, {shape.name}"
-    last = 1 if name == "flux" else sizes.rounds
+    count = 1 if name == "flux" else sizes.rounds
     rounds: list[Comparison] = []
-    while len(rounds) < last:
+    while len(rounds) < count:
         namespace = await bench.namespace("floor")
         floor = await bench.floor("provision", namespace, name, rows)
+        # All begin with the same cluster: for each new Service, the API server lists all of them.
         await bench.floor("remove", namespace, name, rows)
         async with bench.tenants(shape, rows) as tenants:
             rounds.append(Comparison(work, rows, floor, await bench.provision(tenants)))
             progress(f"{shape.name}, {rows} rows: {rounds[-1].ratio:.2f} × floor")
-            if len(rounds) == last:
+            if len(rounds) == count:
                 (results.flux if name == "flux" else results.comparisons).append(median(rounds))
                 if name == "plain":
                     await change(bench, tenants, namespace, sizes, results)
-        # All begin with the same cluster: for each new Service, the API server lists all of them.
-        for used in (namespace, tenants.namespace):
-            await bench.floor("remove", used, name, rows)
+                    await bench.floor("remove", namespace, name, rows)
+        await bench.floor("remove", tenants.namespace, name, rows)
 
 
 async def change(
@@ -109,7 +109,7 @@ async def change(
         await bench.floor("provision", namespace, "plain", rows)
         rounds = []
         for generation in range(2, 2 + sizes.rounds):
-            floor = await bench.floor("change", namespace, "plain", rows)
+            floor = await bench.floor("change", namespace, "plain", rows, revision=generation)
             ours = await bench.change_form(tenants, generation)
             rounds.append(Comparison("form change", rows, floor, ours))
         results.comparisons.append(median(rounds))

@@ -40,29 +40,30 @@ class Loader:
         self._available: dict[str, asyncio.Event] = {}
         self.requests = 0
 
-    async def provision(self, shape: Shape, uid: str) -> None:
+    async def provision(self, shape: Shape, uid: str, revision: str) -> None:
         """Create a node, its objects and its status."""
-        body = shape.node(self._namespace, uid, "1")
+        body = shape.node(self._namespace, uid, revision)
         node = await self._send("POST", _GROUP, "lynqnodes", body=body, headers=_JSON)
         owner = node["metadata"]["uid"]
         if shape.waits_for:
             for entry in shape.entries:
-                await self._apply(entry, uid, "1", owner)
+                await self._apply(entry, uid, revision, owner)
                 if entry.id == shape.waits_for:
                     await self._available.setdefault(f"{uid}-{entry.id}", asyncio.Event()).wait()
         else:
-            await asyncio.gather(*(self._apply(entry, uid, "1", owner) for entry in shape.entries))
-        await self._write_status(shape, uid)
+            applies = (self._apply(entry, uid, revision, owner) for entry in shape.entries)
+            await asyncio.gather(*applies)
+        await self._write_status(shape, uid, revision)
 
-    async def change(self, shape: Shape, uid: str) -> None:
+    async def change(self, shape: Shape, uid: str, revision: str) -> None:
         """Write a changed node, its first object and its status."""
-        body = shape.node(self._namespace, uid, "2")
+        body = shape.node(self._namespace, uid, revision)
         patch = {"metadata": {"annotations": body["metadata"]["annotations"]}, "spec": body["spec"]}
         node = await self._node("PATCH", uid, patch, _MERGE)
-        await self._apply(shape.entries[0], uid, "2", node["metadata"]["uid"])
-        await self._write_status(shape, uid)
+        await self._apply(shape.entries[0], uid, revision, node["metadata"]["uid"])
+        await self._write_status(shape, uid, revision)
 
-    async def remove(self, shape: Shape, uid: str) -> None:
+    async def remove(self, shape: Shape, uid: str, _revision: str) -> None:
         """Delete a node and its objects, and release the node; do nothing if there is none."""
         if await self._node("DELETE", uid) is None:
             return
@@ -87,8 +88,8 @@ class Loader:
         name = f"{obj['metadata']['name']}?fieldManager=lynq-operator&force=true"
         await self._send("PATCH", entry.path, entry.plural, name, body=obj, headers=_APPLY)
 
-    async def _write_status(self, shape: Shape, uid: str) -> None:
-        patch = {"status": shape.status(self._namespace, uid)}
+    async def _write_status(self, shape: Shape, uid: str, revision: str) -> None:
+        patch = {"status": shape.status(self._namespace, uid, revision)}
         await self._node("PATCH", f"{uid}-web/status", patch, _MERGE)
 
     async def _node(
@@ -137,7 +138,7 @@ async def load(arguments: argparse.Namespace) -> dict[str, float]:
         watch = asyncio.create_task(loader.watch_deployments()) if shape.waits_for else None
         uids = [f"t{number:05}" for number in range(arguments.rows)]
         start, cpu = time.monotonic(), _cpu()
-        await asyncio.gather(*(work(shape, uid) for uid in uids))
+        await asyncio.gather(*(work(shape, uid, arguments.revision) for uid in uids))
         result = {"seconds": time.monotonic() - start, "cpu": _cpu() - cpu}
         if watch:
             watch.cancel()
@@ -158,6 +159,7 @@ def main() -> None:
     parser.add_argument("--namespace", required=True)
     parser.add_argument("--shape", choices=sorted(SHAPES), required=True)
     parser.add_argument("--rows", type=int, required=True)
+    parser.add_argument("--revision", default="1")
     print(json.dumps(uvloop.run(load(parser.parse_args()))))  # noqa: T201 - the result
 
 

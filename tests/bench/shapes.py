@@ -121,6 +121,10 @@ class Shape:
                 "namespace": namespace,
                 "labels": {"lynq.sh/hub": "hub", "lynq.sh/uid": uid},
                 "annotations": {
+                    "lynq.sh/activate": "1",
+                    "lynq.sh/hostOrUrl": "",
+                    "lynq.sh/hubId": "hub",
+                    "lynq.sh/template-generation": revision,
                     "lynq.sh/extra": f'{{"plan":"{revision}"}}',
                     "lynq.sh/spec-digest": f"{revision:0>64}",
                     "lynq.sh/rollout-update-start": "2026-11-16T00:00:00Z",
@@ -130,8 +134,9 @@ class Shape:
             "spec": {"uid": uid, "hubId": "hub", "templateRef": "web", **lists},
         }
 
-    def status(self, namespace: str, uid: str) -> Object:
-        """Return the status of a ready node."""
+    def status(self, namespace: str, uid: str, revision: str) -> Object:
+        """Return the status of a ready node, with what the Go operator writes, too."""
+        generation = {"observedGeneration": int(revision)}
         since = "2026-11-16T00:00:00Z"
         resources = [
             {
@@ -148,16 +153,25 @@ class Shape:
         conditions = [
             {
                 "type": kind,
-                "status": status,
+                "status": "True" if kind == "Ready" else "False",
                 "reason": "Reconciled",
                 "message": "All resources are reconciled and ready",
                 "lastTransitionTime": since,
+                **generation,
             }
-            for kind, status in (("Ready", "True"), ("Progressing", "False"), ("Degraded", "False"))
+            for kind in ("Ready", "Progressing", "Conflicted", "Degraded")
         ]
         count = len(self.entries)
-        counts = {"desiredResources": count, "readyResources": count}
-        return {"conditions": conditions, "resources": resources, **counts}
+        return {
+            "conditions": conditions,
+            "resources": resources,
+            "appliedResources": [
+                f"{entry['kind']}/{namespace}/{entry['name']}@{entry['id']}" for entry in resources
+            ],
+            "desiredResources": count,
+            "readyResources": count,
+            **generation,
+        }
 
 
 def _rendered(value: Any, uid: str, revision: str) -> Any:

@@ -1,7 +1,7 @@
 """The measured work: rows to ready nodes, a form change, removed rows, idle time, push.
 
-Each piece of work is measured twice in the same run: by the floor, right before, and by the
-operator. Both are processes of their own, against the same API server, each in a new namespace.
+Each piece of work is done twice in the same run: by the floor, right before, and by the operator.
+ Both are processes of their own, against the same API server, each in a new namespace.
 """
 
 import asyncio
@@ -203,14 +203,16 @@ class Bench:
     async def _has_defaults(self, namespace: str) -> bool:
         return bool((await self.client.list(CONFIG_MAPS, namespace)).items)
 
-    async def floor(self, work: str, namespace: str, shape: str, rows: int) -> Measurement:
-        """Let the loader do the work."""
+    async def floor(
+        self, work: str, namespace: str, shape: str, rows: int, *, revision: int = 1
+    ) -> Measurement:
+        """Let the loader do the work; `revision` tells what it writes from what it wrote before."""
         command = [sys.executable, "-m", "bench.floor", work, f"--namespace={namespace}"]
         command += [f"--kubeconfig={self.cluster.kubeconfig}", f"--shape={shape}", f"--rows={rows}"]
-        # Observed like the operator's nodes: the API server encodes each event for this watch, too.
-        observed = run_in_background(NodeWatch(self.client, namespace).run())
+        command += [f"--revision={revision}"]
         with self.meter.measured() as measurement:
-            async with observed:
+            # Observed like the operator's nodes: the API server encodes each event for it, too.
+            async with run_in_background(NodeWatch(self.client, namespace).run()):
                 loader = await asyncio.create_subprocess_exec(
                     *command, stdout=subprocess.PIPE, cwd=Path(__file__).parents[1]
                 )

@@ -120,7 +120,8 @@ class _Objects(Generic[K]):
                     changed()
             except (ConnectionFailed, ServiceUnavailable) as error:
                 print_note(f"{error}; trying again")
-                await asyncio.sleep(_EVERY)
+            # A watch that ends at once is no busy loop.
+            await asyncio.sleep(_EVERY)
 
     async def _watch(self, cluster: Cluster, changed: Callable[[], None]) -> None:
         watch = cluster.client.watch(

@@ -96,7 +96,7 @@ class Client:
         return Client(self._transport.fenced(None).with_own_slots())
 
     def with_low_priority(self) -> "Client":
-        """Return a client whose requests are sent while few others are in flight."""
+        """Return a client whose requests are sent when others have become few."""
         return Client(self._transport.with_low_priority())
 
     def intercepted(self, *interceptors: Interceptor) -> "Client":

@@ -4,10 +4,10 @@
 patch the Events. An event that repeats a thousand times while the API server is slow is one write.
 A queue never hands one series to two writers, so its create precedes its patches.
 
-Events are best effort, and objects come first: Events are sent while few other requests are in
-flight. Warnings go before others. If the queue is full, the oldest ones are dropped and counted,
-Warnings last. A failed write is retried a few times. A namespace that is being deleted rejects
-Events, which is not an error.
+Events are best effort, and objects come first: Events are sent when other requests have become few.
+Warnings do not wait for that, and neither does any Event while the queue is half full. If it is
+full, the oldest ones are dropped and counted, Warnings last. A failed write is retried a few times.
+A namespace that is being deleted rejects Events, which is not an error.
 """
 
 import asyncio
@@ -66,7 +66,8 @@ class Recorder:
         backoff: Backoff = DEFAULT_BACKOFF,
         metrics: EventMetrics | None = None,
     ) -> None:
-        self._client = client.with_low_priority()
+        self._client = client
+        self._patient_client = client.with_low_priority()
         self._component = component
         self._limit = limit
         self._metrics = metrics or RuntimeMetrics.unexposed().events()
@@ -118,27 +119,28 @@ class Recorder:
             self._metrics.written.inc()
 
     async def _write(self, series: EventSeries) -> None:
+        is_urgent = series.type == "Warning" or len(self._queue) > self._limit // 2
+        client = self._client if is_urgent else self._patient_client
         if series.stored:
             try:
-                await self._patch(series)
+                await self._patch(client, series)
             except NotFound:
                 # The API server deletes Events after an hour.
-                await self._create(series)
+                await self._create(client, series)
         else:
             try:
-                await self._create(series)
+                await self._create(client, series)
             except AlreadyExists:
                 # An earlier attempt succeeded, but its response was lost.
-                await self._patch(series)
+                await self._patch(client, series)
         series.stored = True
 
-    async def _create(self, series: EventSeries) -> None:
-        event = _event(series, self._component)
-        await self._client.create(EVENTS, event)
+    async def _create(self, client: Client, series: EventSeries) -> None:
+        await client.create(EVENTS, _event(series, self._component))
 
-    async def _patch(self, series: EventSeries) -> None:
+    async def _patch(self, client: Client, series: EventSeries) -> None:
         namespace = _namespace(series.object)
-        await self._client.patch(EVENTS, series.name, _changing_fields(series), namespace)
+        await client.patch(EVENTS, series.name, _changing_fields(series), namespace)
 
     def _retry(self, series: EventSeries, error: KubeError) -> None:
         if self._queue.failures(series) + 1 < _ATTEMPTS:

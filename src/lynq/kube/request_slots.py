@@ -1,10 +1,10 @@
 """The slots of requests in flight, shared by all requests of a client.
 
 Slots are handed out in the order of arrival, whatever the request is: no kind of write starves
-another. Requests of low priority, such as Events, take what is left over. They start when few
-other requests have been in flight or have waited for a slot for a moment: a gap between two writes
-of the same burst is not quiet. A busy operator is never quiet, so each of them starts after a
-bounded wait in any case.
+another. Requests of low priority, such as Events, take what is left over. They start after other
+requests, in flight or waiting, have been few for a moment: a gap between two writes of the same
+burst is not quiet. A busy operator is never quiet, so each of them starts after a bounded wait in
+any case.
 """
 
 import asyncio

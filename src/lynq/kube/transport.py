@@ -126,7 +126,7 @@ class Transport:
         return replace(self, slots=RequestSlots(self.options.max_in_flight))
 
     def with_low_priority(self) -> "Transport":
-        """Return a transport whose requests are sent while few others are in flight."""
+        """Return a transport whose requests are sent when others have become few."""
         return replace(self, has_low_priority=True)
 
     def intercepted(self, *interceptors: Interceptor) -> "Transport":

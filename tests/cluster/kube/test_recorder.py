@@ -155,6 +155,29 @@ async def test_full_queue_drops_and_counts_the_oldest_events_but_warnings(
     assert messages == ["rejected", "message 4"]
 
 
+async def test_warning_does_not_wait_until_other_requests_are_few(
+    client: Client, namespace: str, about: ObjectReference
+) -> None:
+    release = asyncio.Event()
+
+    async def hold(request: Request, send: Send) -> Response:
+        await release.wait()
+        return await send(request)
+
+    busy = client.intercepted(hold)
+    recorder = Recorder(client, "lynq")
+    async with asyncio.TaskGroup() as group, recording(recorder):
+        for _ in range(8):
+            group.create_task(busy.get(NAMESPACES, namespace))
+        await asyncio.sleep(0)
+        recorder.record(about, "Normal", "Applied", "5 resources")
+        recorder.record(about, "Warning", "ApplyFailed", "rejected")
+        [event] = await eventually(lambda: events_in(client, namespace))
+        assert event["reason"] == "ApplyFailed"
+        release.set()
+    assert len(await events_in(client, namespace)) == 2
+
+
 async def test_failed_write_is_retried(
     client: Client, namespace: str, about: ObjectReference
 ) -> None:

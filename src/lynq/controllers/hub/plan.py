@@ -167,7 +167,7 @@ class HubPlanner:
         # If planning fails, the cache is lost with the changes that were taken.
         cache, state.plan.cache = state.plan.cache, None
         changes = self._take_changes(inputs, rows, state) if cache else None
-        must_check = cache and changes and cache.must_check(changes, now)
+        must_check = bool(cache and changes and cache.must_check(changes, now))
         complete = self._with_nodes(inputs) if must_check else None
         changed = None
         if cache and changes:

@@ -162,7 +162,8 @@ class PlanCache:
     def must_check(self, changes: Changes, now: datetime) -> bool:
         """Return whether the plan of these changes has to be compared with a plan of all rows.
 
-        A pushed row does not wait for a plan of all rows, unless the last one is long ago.
+        A row that the source names does not wait for a plan of all rows, unless the last one is
+        long ago.
         """
         if abs(now - self.full_plan_at) >= _CHECK_AFTER:
             return True

@@ -90,7 +90,7 @@ async def test_cluster_scoped_object_is_tracked_by_labels(env: Environment) -> N
     async with running_operator(env, namespaces=()):
         await create_node(env, manifests=[desired])
         node = await wait_for_node_ready(env, NODE)
-        assert resource_status(node, "role")["namespace"] == ""
+        assert "namespace" not in resource_status(node, "role")
         obj = await env.client.get(ROLES, name)
         assert owner_uids(obj) == []
         assert labels(obj)["lynq.sh/node"] == NODE
