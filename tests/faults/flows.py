@@ -5,6 +5,7 @@ Every flow has a tenant that does not change, and some that do. LYNQ_FAULTS_TENA
 
 import os
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +13,7 @@ from cluster.controllers.environment import FORMS, HUBS, NODES, Environment, Obj
 from cluster.local.manifests import deployment
 from faults.tenants import form_spec
 from lynq.kube.resource import CONFIG_MAPS
+from waiting import DeadlineError, eventually
 
 TENANTS = tuple(f"t{number}" for number in range(int(os.environ.get("LYNQ_FAULTS_TENANTS", "5"))))
 STABLE = "stable"
@@ -148,6 +150,15 @@ async def remove_rows_of_protected(site: Site) -> None:
     """Protect one node, and remove the rows of all."""
     protect = {"metadata": {"annotations": {"lynq.sh/protect": "true"}}}
     await site.env.patch(NODES, f"{TENANTS[0]}-web", protect)
+
+    async def is_observed() -> bool:
+        obj = await site.env.get(CONFIG_MAPS, f"{TENANTS[0]}-settings")
+        return "ownerReferences" not in obj["metadata"]
+
+    # A deletion that was planned before is not carried out, but counts. An operator that crashes
+    # now observes the protection after its restart.
+    with suppress(DeadlineError):
+        await eventually(is_observed, within=3)
     await remove_rows(site)
 
 

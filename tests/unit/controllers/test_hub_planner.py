@@ -1,26 +1,44 @@
 """The hub planner with filled caches: plans of changes, and their comparison with all rows."""
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 import msgspec
+import pytest
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
-from lynq.api import LynqForm, LynqHub, LynqNode
+from lynq.api import LynqForm, LynqHub, LynqNode, NodeStatus
 from lynq.api.metadata import ObjectKey
+from lynq.api.names import ANNOTATION_ROLLOUT_UPDATE_START
 from lynq.controllers.context import ControllerContext
 from lynq.controllers.decoding import RawObject
 from lynq.controllers.hub.handlers import HubEventHandlers
 from lynq.controllers.hub.plan import HubPlanner
 from lynq.controllers.hub.state import HubState, HubStates
 from lynq.controllers.options import Options
-from lynq.core.hub.plan import FormCandidate, HubPlan
+from lynq.core.hub.plan import FormCandidate, HubPlan, PlanInputs
+from lynq.core.hub.plan_cache import PlanCache, plan_all
 from lynq.core.hub.state import ReadRows, UserRequests
 from lynq.kube import RuntimeMetrics, WorkQueue
 from lynq.telemetry import OperatorMetrics
-from unit.core.hub.fixtures import NOON, WEB, ARow, a_hub, created, deleted, is_empty, rows, updated
+from unit.core.hub.fixtures import (
+    NOON,
+    WEB,
+    ARow,
+    a_form,
+    a_hub,
+    created,
+    deleted,
+    is_empty,
+    readiness,
+    rows,
+    updated,
+)
 
 UIDS = ("acme", "beta", "corp")
 MISMATCHES = "lynq_plan_mismatch_total"
@@ -45,6 +63,7 @@ class Operator:
     """A planner, with the API server's answers in its caches."""
 
     hub: LynqHub = field(default_factory=a_hub)
+    form: LynqForm = WEB
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
     version: int = 0
 
@@ -56,10 +75,14 @@ class Operator:
         validator: Any = Validator()
         self.planner = HubPlanner(self.context, workloads_ready=lambda _: True, validator=validator)
         self.states = HubStates()
+        HubEventHandlers(self.context, WorkQueue[ObjectKey](), self.states).attach()
+        self.context.forms.cache.store_response(self._stored(self.form, "web-uid"))
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget all plans, as a new process does."""
         self.state = HubState(self.hub.metadata.uid)
         self.states.put(self.hub.metadata.key, self.state)
-        HubEventHandlers(self.context, WorkQueue[ObjectKey](), self.states).attach()
-        self.context.forms.cache.store_response(self._stored(WEB, "web-uid"))
 
     async def sync(self, read: list[ARow], changed: frozenset[str] | None = None) -> HubPlan:
         """Plan with these rows, and send the writes."""
@@ -190,3 +213,59 @@ async def test_plan_of_all_rows_wins_over_a_differing_plan_of_changes() -> None:
     (line,) = [line for line in logs if line["log_level"] == "error"]
     assert (line["hub"], line["nodes"]) == ("prod/shop", "corp-web")
     assert "pro'" not in str(line)
+
+
+def during_plans(monkeypatch: pytest.MonkeyPatch, change: Callable[[], None]) -> None:
+    """Let something change while a plan of all rows is made, after it has read the caches."""
+    loop = asyncio.get_running_loop()
+
+    async def call() -> None:
+        change()
+
+    def plan(inputs: PlanInputs, now: datetime) -> tuple[HubPlan, PlanCache | None]:
+        planned = plan_all(inputs, now)
+        asyncio.run_coroutine_threadsafe(call(), loop).result()
+        return planned
+
+    monkeypatch.setattr("lynq.controllers.hub.plan.plan_all", plan)
+
+
+async def test_slot_that_is_freed_while_a_plan_is_made_is_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    operator = Operator(form=a_form(max_skew=1))
+    assert created(await operator.sync(rows("acme", "beta"))) == ["acme-web"]
+    operator.restart()
+    acme = operator.node("acme-web")
+    status = NodeStatus(
+        observed_generation=1,
+        observed_update_start=acme.metadata.annotations[ANNOTATION_ROLLOUT_UPDATE_START],
+        conditions=(readiness(ready=True, now=NOON),),
+    )
+    during_plans(monkeypatch, lambda: operator.store(replace(acme, status=status)))
+    assert is_empty(await operator.sync(rows("acme", "beta")))
+    assert operator.state.plan.requested
+
+
+async def test_node_that_is_deleted_while_a_plan_is_made_is_planned_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    operator = Operator()
+    await operator.sync(rows("acme"))
+    operator.restart()
+    during_plans(monkeypatch, lambda: operator.delete("acme-web"))
+    assert is_empty(await operator.sync(rows("acme")))
+    assert operator.state.plan.requested
+
+
+async def test_other_change_while_a_plan_is_made_requires_no_plan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    operator = Operator(form=a_form(max_skew=1))
+    await operator.sync(rows("acme", "beta"))
+    operator.restart()
+    acme = operator.node("acme-web")
+    status = NodeStatus(observed_generation=1, conditions=(readiness(ready=False, now=NOON),))
+    during_plans(monkeypatch, lambda: operator.store(replace(acme, status=status)))
+    await operator.sync(rows("acme", "beta"))
+    assert not operator.state.plan.requested

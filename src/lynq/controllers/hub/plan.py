@@ -28,6 +28,7 @@ from lynq.controllers.form_validation import FormValidator
 from lynq.controllers.hub.state import HubState
 from lynq.core.hub.plan import FormCandidate, HubPlan, PlanInputs, plan_without_rows
 from lynq.core.hub.plan_cache import Changes, differing_nodes, plan_all
+from lynq.core.hub.predicates import requires_new_plan
 from lynq.core.hub.prune import Observation
 from lynq.core.hub.render_budget import RenderBudget
 from lynq.core.hub.rollout import WorkloadsReady
@@ -107,6 +108,7 @@ class HubPlanner:
         planned = PlannedSync(plan, inputs.source_changed)
         state.plan.failed_renders = inputs.render_budget.failures
         self._record(hub, rows, state, planned)
+        state.plan.requested = state.plan.requested or self._is_outdated(hub, state.plan)
         duration = timedelta(seconds=time.monotonic() - started)
         state.plan.not_before = self._context.clock() + _PAUSE_FACTOR * duration
         state.read.confirm_at = self._calendar_time(plan.absent.next_read)
@@ -270,6 +272,16 @@ class HubPlanner:
         self._forget_observed_deletions(state.write, hub.metadata.namespace)
         for name in [name for name in state.write.rejected if name not in state.plan.desired]:
             del state.write.rejected[name]
+
+    def _is_outdated(self, hub: LynqHub, plan: PlanState) -> bool:
+        """Return whether a node has changed since the plan has read the caches."""
+        if plan.changed_nodes is None:
+            return True
+        namespace, now = hub.metadata.namespace, self._context.clock()
+        nodes = ((name, ObjectKey(namespace, name)) for name in plan.changed_nodes)
+        return any(
+            requires_new_plan(name, self._context.nodes.get(key), plan, now) for name, key in nodes
+        )
 
     def _forget_observed_deletions(self, write: WriteState, namespace: str) -> None:
         """Forget the accepted deletions that are in the cache by now."""

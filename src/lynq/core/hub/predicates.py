@@ -71,6 +71,18 @@ def workload_became_ready(node: LynqNode, plan: PlanState, now: datetime) -> Tri
     return Trigger.PLAN if _frees_slot(node, plan, now) else Trigger.NOTHING
 
 
+def requires_new_plan(name: str, node: LynqNode | None, plan: PlanState, now: datetime) -> bool:
+    """Return whether a node that changed while `plan` was made requires another plan.
+
+    The event handler judged the change by the plan before. `node` is None if it was deleted.
+    """
+    if node is None:
+        return name in plan.desired or plan.has_taken_names
+    if is_deleting(node):
+        return _node_deleted(node, node, plan) is Trigger.PLAN
+    return _frees_slot(node, plan, now)
+
+
 def is_as_written(written: LynqNode, current: LynqNode | None) -> bool:
     """Return whether everything that a hub writes into a node is unchanged."""
     if current is None:

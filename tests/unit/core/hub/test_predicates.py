@@ -13,6 +13,7 @@ from lynq.core.hub.predicates import (
     form_changed,
     hub_changed,
     node_changed,
+    requires_new_plan,
     workload_became_ready,
 )
 from lynq.core.hub.state import PlanState
@@ -101,6 +102,28 @@ def test_deleted_node_triggers_a_plan_only_if_the_plan_needs_it() -> None:
     assert trigger(deleting, None, name_taken) is Trigger.PLAN
     throttled = last_plan(throttled="web", is_desired=False)
     assert trigger(a_node(ready=True), deleting, throttled) is Trigger.PLAN
+
+
+@pytest.mark.parametrize(
+    ("plan", "settled", "deleting", "deleted"),
+    [
+        (last_plan(), False, True, True),
+        (last_plan(throttled="web"), True, True, True),
+        (last_plan(throttled="web", is_desired=False), True, True, False),
+        (last_plan(is_desired=False, has_taken_names=True), False, False, True),
+        (last_plan(is_desired=False), False, False, False),
+    ],
+)
+def test_change_during_a_plan_requires_another_one_only_if_the_new_plan_needs_it(
+    plan: PlanState, *, settled: bool, deleting: bool, deleted: bool
+) -> None:
+    def is_required(node: LynqNode | None) -> bool:
+        return requires_new_plan("acme-web", node, plan, LATER)
+
+    assert is_required(a_node(ready=True)) is settled
+    assert is_required(a_node(ready=True, deletion_timestamp=LATER)) is deleting
+    assert is_required(None) is deleted
+    assert not is_required(a_node(ready=False))
 
 
 def test_hub_status_triggers_nothing() -> None:
