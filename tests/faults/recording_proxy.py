@@ -104,6 +104,7 @@ class RecordingProxy:
         self.waiting += 1
         await self._unblocked.wait()
         self.waiting -= 1
+        sent_at = time.monotonic()
         headers = {
             key: value for key, value in request.headers.items() if key.lower() not in _HOP_BY_HOP
         }
@@ -111,9 +112,8 @@ class RecordingProxy:
             request.method, self.target + str(request.rel_url), data=body or None, headers=headers
         ) as upstream:
             if request.method in _WRITES:
-                now = time.monotonic()
                 self.writes.append(
-                    RecordedWrite(now, request.method, request.path, upstream.status)
+                    RecordedWrite(sent_at, request.method, request.path, upstream.status)
                 )
             else:
                 self.reads.add(request.path)

@@ -5,12 +5,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 from faults.recording_proxy import RecordingProxy
-from waiting import eventually
+from waiting import at_most, eventually
 
 
 class Replica:
@@ -53,13 +52,12 @@ class Replica:
         await eventually(lambda: process.poll() is not None, within=within)
         return process.returncode
 
-    async def stop(self) -> float:
-        """Send SIGTERM and expect exit code 0; return the elapsed seconds."""
-        start = time.monotonic()
-        self.signal(signal.SIGTERM)
-        code = await self.wait_for_exit()
+    async def stop(self, *, within: float = 5.0) -> None:
+        """Send SIGTERM and expect exit code 0 within these seconds."""
+        with at_most(seconds=within):
+            self.signal(signal.SIGTERM)
+            code = await self.wait_for_exit()
         assert code == 0, self.log()
-        return time.monotonic() - start
 
     def kill_if_running(self) -> None:
         """Kill the process unless it has exited."""

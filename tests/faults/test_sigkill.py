@@ -69,7 +69,7 @@ async def test_state_converges_after_repeated_sigkill(
     await settled(lambda: len(replica.proxy.resource_writes()), seconds=6, within=60)
     replica.proxy.writes.clear()
     await stays(lambda: replica.proxy.resource_writes() == [], seconds=5)
-    assert await replica.stop() < 5
+    await replica.stop()
 
 
 async def test_changes_during_downtime_are_applied_at_startup(

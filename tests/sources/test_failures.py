@@ -179,7 +179,7 @@ async def test_exhausted_server_is_reported(
 
 async def test_exhausted_pool_is_reported(server_engine: MariaDB | PostgreSQL) -> None:
     table = await table_of(server_engine)
-    async with opened(server_engine.settings, pool_size=1, connect_timeout=0.5) as source:
+    async with opened(server_engine.settings, pool_size=1, connect_timeout=1.5) as source:
         async with source.read(tenants(table)) as reading:
             await anext(aiter(reading))
             with pytest.raises(errors.TooManyConnections, match="all 1 connections"):

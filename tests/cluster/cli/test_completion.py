@@ -3,14 +3,17 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from cluster.controllers.environment import Environment
 from lynq.cli.completion import cobra_completions
 from waiting import at_most
 
 
 async def test_names_of_hubs_forms_and_nodes_are_completed(
-    env: Environment, kubeconfig: Path
+    env: Environment, kubeconfig: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("lynq.cli.completion._SECONDS", 20.0)
     env.set_rows(("acme", 1, "gold"))
     await env.create_hub()
     await env.create_form()

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -103,11 +104,12 @@ async def test_dependents_of_a_deployment_are_garbage_collected(bench: Workbench
     await eventually(lambda: not bench.get("replicasets,pods")["items"])
 
 
-def test_service_account_has_a_token_without_permissions(bench: Workbench) -> None:
+async def test_service_account_has_a_token_without_permissions(bench: Workbench) -> None:
     bench("create", "serviceaccount", "guest")
     token = bench("create", "token", "guest").strip()
     assert token.count(".") == 2
     account = f"system:serviceaccount:{bench.namespace}:guest"
-    assert "no" in bench("auth", "can-i", "list", "pods", f"--as={account}")
+    can_list = partial(bench, "auth", "can-i", "list", "pods", f"--as={account}")
+    assert "no" in can_list()
     bench("create", "rolebinding", "guest", "--clusterrole=view", f"--user={account}")
-    assert "yes" in bench("auth", "can-i", "list", "pods", f"--as={account}")
+    await eventually(lambda: "yes" in can_list())

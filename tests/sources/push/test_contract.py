@@ -68,7 +68,7 @@ async def test_closed_channel_leaves_no_thread_and_no_task(push_database: PushDa
         started = time.monotonic()
     assert time.monotonic() - started < 5
     assert not push_threads()
-    assert asyncio.all_tasks() == before
+    assert asyncio.all_tasks() <= before
 
 
 async def test_killed_connection_is_reported_and_reconnects(push_server: PushServer) -> None:
@@ -90,11 +90,11 @@ async def test_silent_server_is_noticed_and_reconnects(push_server: PushServer) 
 
 
 async def test_idle_connection_is_kept_alive(push_server: PushServer) -> None:
-    timing = replace(QUICK, silence=0.6)
+    timing = replace(QUICK, silence=2.0)
     async with listen_to(push_server.settings, "tenants", timing) as listener:
         await listener.connected()
         # Several times the silence after which a connection counts as dead.
-        await asyncio.sleep(2)
+        await asyncio.sleep(5)
         kinds = [event.kind for event in listener.events]
         assert kinds.count(SourceChangeKind.CONNECTED) == 1
         assert listener.state is SourceChangeKind.CONNECTED

@@ -236,7 +236,7 @@ async def test_closed_tls_channel_leaves_no_thread_and_no_task(
         began = time.monotonic()
     assert time.monotonic() - began < 5
     assert not push_threads()
-    assert asyncio.all_tasks() == before
+    assert asyncio.all_tasks() <= before
 
 
 async def test_close_does_not_wait_for_a_silent_server(database: MySQLPush) -> None:

@@ -77,7 +77,7 @@ async def test_missing_trigger_is_reported_and_installing_it_connects(
     database: PostgreSQLPush,
 ) -> None:
     await database.execute('DROP TRIGGER "lynq_public.tenants" ON tenants')
-    timing = replace(QUICK, silence=0.5)
+    timing = replace(QUICK, silence=2.0)
     async with listen_to(database.settings, "tenants", timing) as listener:
         lost = await listener.lost()
         assert lost.reason == "MissingTrigger"
@@ -89,7 +89,7 @@ async def test_missing_trigger_is_reported_and_installing_it_connects(
 async def test_disabled_trigger_is_reported(
     database: PostgreSQLPush,
 ) -> None:
-    async with listen_to(database.settings, "tenants", replace(QUICK, silence=0.5)) as listener:
+    async with listen_to(database.settings, "tenants", replace(QUICK, silence=2.0)) as listener:
         await listener.connected()
         await database.execute('ALTER TABLE tenants DISABLE TRIGGER "lynq_public.tenants"')
         assert (await listener.lost()).reason == "MissingTrigger"
@@ -100,7 +100,7 @@ async def test_disabled_trigger_is_reported(
 async def test_trigger_for_replicas_only_counts_as_missing(
     database: PostgreSQLPush,
 ) -> None:
-    async with listen_to(database.settings, "tenants", replace(QUICK, silence=0.5)) as listener:
+    async with listen_to(database.settings, "tenants", replace(QUICK, silence=2.0)) as listener:
         await listener.connected()
         await database.execute('ALTER TABLE tenants ENABLE REPLICA TRIGGER "lynq_public.tenants"')
         assert (await listener.lost()).reason == "MissingTrigger"
@@ -119,7 +119,7 @@ async def test_notification_of_an_application_is_reported_without_a_trigger(
 
 
 async def test_view_reports_changes_by_triggers_on_its_tables(database: PostgreSQLPush) -> None:
-    async with listen_to(database.settings, "active", replace(QUICK, silence=0.5)) as listener:
+    async with listen_to(database.settings, "active", replace(QUICK, silence=2.0)) as listener:
         lost = await listener.lost()
         assert "`lynq source sql-trigger --table TABLE --for public.active`" in lost.message
         await database.execute(trigger_sql(Table.named("tenants"), Table.named("active")))

@@ -145,10 +145,8 @@ async def test_deleted_hub_outlives_its_nodes(env: Environment) -> None:
         await env.wait_for_deletion(HUBS, "hub")
         assert await env.node_names() == []
         await env.wait_for_event("LynqNodeDeleted", containing="its hub is being deleted")
-        assert (
-            env.registry.get_sample_value("hub_desired", {"hub": "hub", "namespace": env.namespace})
-            is None
-        )
+        labels = {"hub": "hub", "namespace": env.namespace}
+        await eventually(lambda: env.registry.get_sample_value("hub_desired", labels) is None)
 
 
 async def test_deleted_hub_outlives_node_without_label(env: Environment) -> None:

@@ -31,6 +31,7 @@ from custom_kind import served_custom_kind
 from lynq.core.node.desired_object import applied_hash
 from lynq.kube import Resource
 from lynq.kube.resource import CONFIG_MAPS
+from waiting import eventually
 
 BUDGETS = Resource("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", namespaced=True)
 POLICIES = Resource("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", namespaced=True)
@@ -151,7 +152,13 @@ async def test_objects_leaked_by_go_operator_are_pruned(env: Environment) -> Non
             for resource, _ in leaked:
                 await wait_for_deletion(env, resource, "old")
             assert await exists(env, "theirs", POLICIES)
-            assert await event_count(env, "OrphanedResourceDeleted") == len(leaked)
+
+            async def is_reported() -> bool:
+                return await event_count(env, "OrphanedResourceDeleted") == len(leaked)
+
+            await eventually(is_reported)
+            await env.wait_until_idle()
+            assert await is_reported()
 
 
 async def test_object_in_templated_namespace_is_pruned(env: Environment) -> None:

@@ -24,7 +24,8 @@ SERVICE: Object = {
 @pytest.fixture
 def env(env: Environment) -> Environment:
     """The operator's own intervals: shorter ones would need more requests."""
-    env.timing = Timing()
+    # A slow write would cost a status write more.
+    env.timing = Timing(slow_kind=60, inventory_report_delay=60)
     return env
 
 
