@@ -205,6 +205,7 @@ class Response:
 
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
+    """By name in lower case."""
     body: bytes = field(default=b"", repr=False)
     chunks: AsyncIterator[bytes] | None = None
     close: Callable[[], None] = _no_op

@@ -1,34 +1,31 @@
-"""One attempt of one request over HTTP: connection pool, TLS, timeouts, size limit."""
+"""One attempt of one request over HTTP: headers, TLS, timeouts, size limit, errors."""
 
 import asyncio
-import socket
 import ssl
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
-from io import BytesIO
-from typing import Final, Self
-from urllib.parse import urlencode
-from weakref import WeakSet
+from typing import Self
+from urllib.parse import urlencode, urlsplit
 
-import aiohttp
 import structlog
-from multidict import CIMultiDict
-from yarl import URL
 
 from lynq.kube.backoff import Backoff
 from lynq.kube.config import ClusterConfig, Impersonation
+from lynq.kube.connection import BodyTooLarge, Connection, ConnectionLost, Exchange
+from lynq.kube.connection_pool import CannotConnect, ConnectionPool, UntrustedCertificate
 from lynq.kube.credentials import ClientCertificate, Credential
 from lynq.kube.errors import (
     ConfigError,
     ConnectionFailed,
     CredentialError,
+    InvalidObject,
     ResponseTooLarge,
     TimedOut,
 )
+from lynq.kube.http_response import InvalidResponse
 from lynq.kube.requests import Request, Response
 from lynq.tls.context import CertificateError, client_context, load_key_pair
 
@@ -67,58 +64,32 @@ class ClientOptions:
     user_agent: str = field(default_factory=_user_agent)
 
 
-_OK = 200
-_LARGE_BODY = 512 * 1024
-_CLOSE_SECONDS: Final = 0.2
-"""Seconds that the sockets of a closed session may still be open."""
-
-
 class Session:
     """The connections to one API server. Open it inside of the event loop that uses it."""
 
     def __init__(self, config: ClusterConfig, options: ClientOptions) -> None:
         self._config = config
         self._options = options
-        self._server = config.server.rstrip("/")
+        self._prefix = urlsplit(config.server).path.rstrip("/")
+        """The path below which the API is served, for example by Rancher."""
+        self._default_headers = tuple(_default_headers(config, options))
         self._tls: tuple[ClientCertificate | None, ssl.SSLContext] | None = None
-        self._http: aiohttp.ClientSession | None = None
-        self._sockets: WeakSet[socket.socket] = WeakSet()
+        self.connections: ConnectionPool | None = None
 
     def open(self) -> None:
         """Create the connection pool, without a connection."""
-        connector = aiohttp.TCPConnector(limit=0, socket_factory=self._new_socket)
-        self._http = aiohttp.ClientSession(
-            connector=connector,
-            headers=self._default_headers(),
-            cookie_jar=aiohttp.DummyCookieJar(),
+        self.connections = ConnectionPool(
+            self._config.server,
+            proxy=self._config.proxy,
+            server_name=self._config.tls_server_name,
+            connect_timeout=self._options.connect_timeout,
         )
-        # aiohttp retries PUT and DELETE if a pooled connection is closed. That would bypass the
-        # fence, and the rule that a replace is never sent twice.
-        self._http._retry_connection = False  # noqa: SLF001
 
     async def close(self) -> None:
         """Close all connections; streams end with ConnectionFailed."""
-        if self._http is not None:
-            if self._http.connector is not None:
-                # No request is open, and a server that answers no TLS close would delay the exit.
-                await self._http.connector.close(abort_ssl=True)
-            await self._http.close()
-            self._http = None
-            await self._wait_for_sockets()
-
-    async def _wait_for_sockets(self) -> None:
-        """Wait for connections that the pool has given up, for example during the handshake.
-
-        They close in later turns of the event loop, which may be the last ones.
-        """
-        deadline = time.monotonic() + _CLOSE_SECONDS
-        while any(opened.fileno() >= 0 for opened in self._sockets) and time.monotonic() < deadline:
-            await asyncio.sleep(0.005)
-
-    def _new_socket(self, address: tuple[object, ...]) -> socket.socket:
-        created = _socket(address)
-        self._sockets.add(created)
-        return created
+        if self.connections is not None:
+            connections, self.connections = self.connections, None
+            await connections.close()
 
     async def send(self, request: Request, credential: Credential) -> Response:
         """Send a request once and return the response, whatever its status."""
@@ -126,37 +97,54 @@ class Session:
         with _translated_errors(request):
             # For a stream, the timeout is for the headers; after that only silence is limited.
             async with asyncio.timeout(self._options.timeout if request.stream else limit):
-                response = await self._start(request, credential)
-                if request.stream and response.status == _OK:
-                    return self._stream_response(request, response)
-                return await self._read_response(request, response)
+                return await self._send(request, credential)
 
-    async def _start(self, request: Request, credential: Credential) -> aiohttp.ClientResponse:
-        if self._http is None:
+    async def _send(self, request: Request, credential: Credential) -> Response:
+        pool = self.connections
+        if pool is None:
             raise ConnectionFailed(f"{request.verb} {request.path}: not connected", sent=False)
-        headers = CIMultiDict(request.headers)
-        if credential.token:
-            headers["Authorization"] = f"Bearer {header_value(credential.token)}"
+        data = self._bytes(request, credential, pool)
         try:
-            return await self._http.request(
-                request.method,
-                self._url(request),
-                headers=headers,
-                data=_payload(request.body),
-                allow_redirects=False,
-                ssl=self._tls_for(credential.certificate),
-                server_hostname=self._config.tls_server_name,
-                proxy=self._config.proxy,
-                timeout=aiohttp.ClientTimeout(
-                    total=None,
-                    # DNS, socket, proxy and TLS.
-                    connect=self._options.connect_timeout,
-                    sock_read=request.timeout if request.stream else None,
-                ),
-            )
-        except aiohttp.ClientConnectorCertificateError:
+            connection = await pool.acquire(self._tls_for(credential.certificate))
+        except UntrustedCertificate:
             self._reload_authority()
             raise
+        head = await connection.send(Exchange(data, self._options.max_response, request.stream))
+        if connection.is_streaming:
+            chunks = _Chunks(request, connection)
+            return Response(head.status, head.headers, chunks=chunks, close=connection.abort)
+        body = connection.take_body()
+        pool.release(connection)
+        return Response(head.status, head.headers, body)
+
+    def _bytes(self, request: Request, credential: Credential, pool: ConnectionPool) -> bytes:
+        """Return the request as it is sent."""
+        headers = self._headers(request, credential)
+        target = f"{self._prefix}{request.path}"
+        if request.query:
+            target += f"?{_encoded(tuple(request.query.items()))}"
+        if pool.forwards:
+            target = f"http://{pool.host}{target}"
+            if pool.proxy_authorization:
+                headers.append(("Proxy-Authorization", pool.proxy_authorization))
+        if request.body is not None:
+            headers.append(("Content-Length", str(len(request.body))))
+        lines = [f"{request.method} {target} HTTP/1.1", f"Host: {pool.host}"]
+        lines += [f"{name}: {value}" for name, value in headers]
+        head = "\r\n".join(lines)
+        # No name, selector or token can begin a line of its own.
+        if " " in target or not (head.count("\r") == head.count("\n") == len(lines) - 1):
+            raise InvalidObject(f"{request.verb} {request.path!r}: not a valid request")
+        return f"{head}\r\n\r\n".encode() + (request.body or b"")
+
+    def _headers(self, request: Request, credential: Credential) -> list[tuple[str, str]]:
+        """Return all headers; those of the request replace the defaults of the same name."""
+        headers = list(request.headers.items())
+        if credential.token:
+            headers.append(("Authorization", f"Bearer {header_value(credential.token)}"))
+        names = {name.lower() for name, _ in headers}
+        headers += [pair for pair in self._default_headers if pair[0].lower() not in names]
+        return headers
 
     def _reload_authority(self) -> None:
         """Read the file of the CA again; the CA of the cluster may have been rotated."""
@@ -171,77 +159,35 @@ class Session:
             self._tls = None
             _log.info("certificate authority reloaded", path=str(file))
 
-    def _url(self, request: Request) -> URL:
-        query = f"?{urlencode(request.query)}" if request.query else ""
-        return URL(f"{self._server}{request.path}{query}", encoded=True)
-
     def _tls_for(self, certificate: ClientCertificate | None) -> ssl.SSLContext:
         """Return the context; it is re-created when an exec plugin returns another certificate."""
         if self._tls is None or self._tls[0] != certificate:
             self._tls = (certificate, ssl_context_for(self._config, certificate))
         return self._tls[1]
 
-    async def _read_response(self, request: Request, response: aiohttp.ClientResponse) -> Response:
-        body = bytearray()
-        try:
-            async for chunk in response.content.iter_any():
-                body += chunk
-                self._check_size(len(body), request)
-        except BaseException:
-            response.close()
-            raise
-        return Response(response.status, response.headers, bytes(body))
 
-    def _check_size(self, size: int, request: Request) -> None:
-        limit = self._options.max_response
-        if size > limit:
-            raise ResponseTooLarge(
-                f"{request.verb} {request.path}: the response is larger than {limit} bytes;"
-                " use smaller pages or request metadata only"
-            )
-
-    def _stream_response(self, request: Request, response: aiohttp.ClientResponse) -> Response:
-        return Response(
-            response.status,
-            response.headers,
-            chunks=_Chunks(request, response),
-            close=partial(_end_stream, response),
-        )
-
-    def _default_headers(self) -> CIMultiDict[str]:
-        headers = CIMultiDict(
-            {
-                "User-Agent": self._options.user_agent,
-                # Compression costs more CPU than it saves in a cluster network.
-                "Accept-Encoding": "identity",
-            }
-        )
-        if self._config.impersonate:
-            headers.extend(_impersonation(self._config.impersonate))
-        return headers
-
-
-def _end_stream(response: aiohttp.ClientResponse) -> None:
-    """Close a stream at once: the end of TLS would wait for the server."""
-    connection = response.connection
-    if connection is not None and connection.transport is not None:
-        connection.transport.abort()
-    response.close()
+def _default_headers(config: ClusterConfig, options: ClientOptions) -> Iterator[tuple[str, str]]:
+    yield "User-Agent", options.user_agent
+    # Compression costs more CPU than it saves in a cluster network.
+    yield "Accept-Encoding", "identity"
+    if config.impersonate:
+        yield from _impersonation(config.impersonate)
 
 
 class _Chunks:
     """The bytes of a stream; not a generator, so that an early exit needs no clean-up."""
 
-    def __init__(self, request: Request, response: aiohttp.ClientResponse) -> None:
+    def __init__(self, request: Request, connection: Connection) -> None:
         self._request = request
-        self._answer = response
+        self._connection = connection
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> bytes:
         with _translated_errors(self._request):
-            chunk = await self._answer.content.readany()
+            async with asyncio.timeout(self._request.timeout):
+                chunk = await self._connection.read()
         if not chunk:
             raise StopAsyncIteration
         return chunk
@@ -252,28 +198,29 @@ def _translated_errors(request: Request) -> Iterator[None]:
     what = f"{request.verb} {request.path}"
     try:
         yield
-    except aiohttp.ClientConnectorCertificateError as error:
+    except UntrustedCertificate as error:
         raise ConnectionFailed(
             f"{what}: the API server's certificate is not trusted"
-            f" ({error.certificate_error}); check certificate-authority and tls-server-name",
+            f" ({error}); check certificate-authority and tls-server-name",
             sent=False,
         ) from error
-    except aiohttp.ClientConnectorError as error:
-        raise ConnectionFailed(
-            f"{what}: cannot connect to {error.host}:{error.port}: {error.os_error}", sent=False
-        ) from error
-    except aiohttp.ConnectionTimeoutError as error:
-        raise ConnectionFailed(f"{what}: cannot connect in time", sent=False) from error
+    except CannotConnect as error:
+        raise ConnectionFailed(f"{what}: {error}", sent=False) from error
     except TimeoutError as error:
         raise TimedOut(f"{what}: no response in time") from error
-    except aiohttp.ClientHttpProxyError as error:
-        raise ConnectionFailed(
-            f"{what}: the proxy responded {error.status} {error.message}", sent=False
+    except BodyTooLarge as error:
+        raise ResponseTooLarge(
+            f"{what}: the response is larger than {error.limit} bytes;"
+            " use smaller pages or request metadata only"
         ) from None
-    except (aiohttp.ClientError, OSError) as error:
-        # Without the text of the error, which can quote the response.
-        cause = getattr(error, "strerror", None) or type(error).__name__
-        raise ConnectionFailed(f"{what}: the connection failed: {cause}") from error
+    except (ConnectionLost, InvalidResponse) as error:
+        raise ConnectionFailed(f"{what}: the connection failed: {error}") from error
+
+
+@lru_cache(maxsize=256)
+def _encoded(query: tuple[tuple[str, str], ...]) -> str:
+    """Return a query; writes have few different ones."""
+    return urlencode(query)
 
 
 def header_value(token: str) -> str:
@@ -281,11 +228,6 @@ def header_value(token: str) -> str:
     if any(character < " " or character == "\x7f" for character in token):
         raise CredentialError("the token contains a control character, such as a line break")
     return token
-
-
-def _payload(body: bytes | None) -> bytes | BytesIO | None:
-    # A large body is sent in chunks, so that it does not block other tasks.
-    return BytesIO(body) if body and len(body) > _LARGE_BODY else body
 
 
 def _impersonation(impersonation: Impersonation) -> Iterator[tuple[str, str]]:
@@ -296,20 +238,6 @@ def _impersonation(impersonation: Impersonation) -> Iterator[tuple[str, str]]:
         yield "Impersonate-Group", group
     for key, value in impersonation.extra:
         yield f"Impersonate-Extra-{key}", value
-
-
-def _socket(address: tuple[object, ...]) -> socket.socket:
-    """Create a socket with keep-alive, which detects a dead peer within a minute.
-
-    Without it, a watch on a dead connection looks like a quiet cluster.
-    """
-    family, kind, protocol, *_ = address
-    connection = socket.socket(family, kind, protocol)  # type: ignore[arg-type]
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, seconds in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3)):
-        if hasattr(socket, option):  # not on all platforms
-            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), seconds)
-    return connection
 
 
 def ssl_context_for(

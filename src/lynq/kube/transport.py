@@ -197,5 +197,5 @@ def _error(request: Request, response: Response) -> errors.ApiError:
 
 def _retry_after(response: Response) -> float | None:
     # The API server sends seconds; the date of a proxy is ignored.
-    value = response.headers.get("Retry-After", "")
+    value = response.headers.get("retry-after", "")
     return float(value) if value.isdecimal() else None

@@ -357,7 +357,6 @@ async def test_cancelled_informer_releases_its_connection(client: Client, namesp
 
 
 def _connections(client: Client) -> int:
-    http = client._transport.session._http
-    assert http is not None
-    assert http.connector is not None
-    return len(http.connector._acquired)
+    connections = client._transport.session.connections
+    assert connections is not None
+    return connections.open_sockets
