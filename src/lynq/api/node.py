@@ -119,6 +119,10 @@ class RandomValueSource(StrEnum):
 class NodeStatus(Wire, frozen=True, kw_only=True):
     """The observed state of the LynqNode, written by the operator."""
 
+    # The owners of its fields were a sixth of a node, which the API server decoded, compared and
+    # stored with every write. Only the operator writes it.
+    map_type = "atomic"
+
     observed_generation: Int64 = 0
     """The metadata.generation of the LynqNode that this status is based on."""
 
@@ -161,7 +165,6 @@ class NodeStatus(Wire, frozen=True, kw_only=True):
     installation. A LynqNode from before that key keeps UID, which can be computed by readers of
     its objects. A change replaces all generated values."""
 
-    # Atomic: with keys, the API server would track ten fields of every object in managedFields.
     resources: tuple[ResourceStatus, ...] = ()
     """Every object of the LynqNode, with its state."""
 

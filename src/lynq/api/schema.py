@@ -139,6 +139,7 @@ def _object(of: inspect.StructType) -> Schema:
     owner = cast("type[Wire]", of.cls)
     return {
         "type": "object",
+        **_present(**{"x-kubernetes-map-type": owner.map_type}),
         **_present(required=[field.encode_name for field in of.fields if field.required]),
         "properties": {field.encode_name: _property(owner, field) for field in of.fields},
         **_present(**{"x-kubernetes-validations": [rule.as_schema() for rule in owner.cel_rules]}),

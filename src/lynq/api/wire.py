@@ -47,6 +47,9 @@ class Wire(Struct, frozen=True, kw_only=True, gc=False, rename="camel", omit_def
     lists_keyed_by: ClassVar[str | None] = None
     """The list-map key of each of its lists of objects."""
 
+    map_type: ClassVar[str | None] = None
+    """`atomic`, if the object is one field for the API server, which tracks no owners in it."""
+
 
 def rule(cel: str, message: str) -> Meta:
     """Mark a field with a CEL rule."""

@@ -86,10 +86,10 @@ def test_status_has_no_defaults() -> None:
     assert not [path for path, schema in FIELDS if ".status." in path and "default" in schema]
 
 
-def test_status_resources_are_atomic() -> None:
-    # A list-map would list ten fields per object in managedFields, at every status write.
-    (resources,) = (schema for path, schema in FIELDS if path == "LynqNode.status.resources")
-    assert "x-kubernetes-list-type" not in resources
+def test_node_status_is_atomic() -> None:
+    # Otherwise managedFields list each field of each condition, at every status write.
+    (status,) = (schema for path, schema in FIELDS if path == "LynqNode.status")
+    assert status["x-kubernetes-map-type"] == "atomic"
 
 
 @pytest.mark.parametrize("kind", CRDS)
