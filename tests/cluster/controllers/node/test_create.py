@@ -31,7 +31,7 @@ from cluster.controllers.running_operator import (
 from cluster.local.manifests import job
 from lynq.kube import Resource
 from lynq.kube.resource import CONFIG_MAPS
-from lynq.template.functions import crypto
+from lynq.template import private_keys
 
 JOBS = Resource("batch", "v1", "Job", "jobs", namespaced=True)
 ONCE = {"creationPolicy": "Once"}
@@ -168,13 +168,13 @@ async def test_once_does_not_write_object_marked_by_go_operator(
 def key_threads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the threads that generated keys, one entry per key."""
     threads: list[str] = []
-    generate = crypto.make_rsa_key
+    generate = private_keys.make_rsa_key
 
     def recorded(bits: int) -> RSAPrivateKey:
         threads.append(threading.current_thread().name)
         return generate(bits // 4)
 
-    monkeypatch.setattr(crypto, "make_rsa_key", recorded)
+    monkeypatch.setattr(private_keys, "make_rsa_key", recorded)
     return threads
 
 
