@@ -58,7 +58,7 @@ async def count_changes(
 ) -> AsyncIterator[CountingNotifier]:
     """Run the engine's listener without retries and rate limit; yield once it is connected."""
     notifier = CountingNotifier()
-    listen = ENGINES[settings.engine].listen
+    listen = ENGINES[settings.engine].driver().listen
     async with asyncio.TaskGroup() as group:
         listener = group.create_task(listen(settings, Table.named(table), uid, QUICK, notifier))
         try:

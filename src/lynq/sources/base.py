@@ -55,6 +55,20 @@ class SourceFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Driver(Generic[S]):
+    """How an engine reads and observes a database; `S` are its connection settings."""
+
+    open: Callable[[S], Source]
+    """Returns a source, which connects when it is first read."""
+    inspect: Callable[[S, Table], Coroutine[Any, Any, SourceFacts]]
+    """Connects and returns facts of the database; raises SourceError."""
+    listen: Callable[[S, Table, str, PushTiming, ChangeNotifier], Coroutine[Any, Any, None]]
+    """Reports changes of a table to the notifier, with the values of the named column if it can.
+    The name is empty if they are not needed. It never returns: it raises a SourceError when
+    the connection is lost, and cleans up when it is cancelled."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Engine(Generic[B, S]):
     """A database engine: `B` is its block in a hub's spec, `S` its connection settings.
 
@@ -65,11 +79,5 @@ class Engine(Generic[B, S]):
     dialect: Dialect
     settings: Callable[[B, ResolvedValues], S]
     """Builds the connection settings from the block of the spec."""
-    open: Callable[[S], Source]
-    """Returns a source, which connects when it is first read."""
-    inspect: Callable[[S, Table], Coroutine[Any, Any, SourceFacts]]
-    """Connects and returns facts of the database; raises SourceError."""
-    listen: Callable[[S, Table, str, PushTiming, ChangeNotifier], Coroutine[Any, Any, None]]
-    """Reports changes of a table to the notifier, with the values of the named column if it can.
-    The name is empty if they are not needed. It never returns: it raises a SourceError when
-    the connection is lost, and cleans up when it is cancelled."""
+    driver: Callable[[], Driver[S]]
+    """Imports the driver: its package takes memory, and most installations have one engine."""

@@ -19,12 +19,12 @@ ENGINES: Final[Mapping[SourceType, Engine[Any, Any]]] = {
 
 def open_source(settings: Settings) -> Source:
     """Return the source that the settings describe; it connects when it is first read."""
-    return ENGINES[settings.engine].open(settings)
+    return ENGINES[settings.engine].driver().open(settings)
 
 
 async def inspect_source(settings: Settings, table: str) -> SourceFacts:
     """Connect and return facts of the database that the settings describe; raises SourceError."""
-    return await ENGINES[settings.engine].inspect(settings, Table.named(table))
+    return await ENGINES[settings.engine].driver().inspect(settings, Table.named(table))
 
 
 def open_changes(
@@ -36,5 +36,5 @@ def open_changes(
     Failures are reported in the stream. Only an invalid table name raises here.
     """
     timing = timing or PushTiming()
-    engine = ENGINES[settings.engine]
-    return listening(partial(engine.listen, settings, Table.named(table), uid, timing), timing)
+    driver = ENGINES[settings.engine].driver()
+    return listening(partial(driver.listen, settings, Table.named(table), uid, timing), timing)

@@ -1,11 +1,8 @@
 """The engine for MySQL and MariaDB: reads through asyncmy, change notifications by the binlog."""
 
 from lynq.api import MySQL, SourceType
-from lynq.sources.base import Engine
-from lynq.sources.mysql.inspection import inspect
-from lynq.sources.mysql.push import listen
+from lynq.sources.base import Driver, Engine
 from lynq.sources.mysql.settings import DIALECT, MySQLSettings
-from lynq.sources.mysql.source import open_mysql
 from lynq.sources.settings import ResolvedValues, server_settings
 
 
@@ -13,11 +10,17 @@ def _settings(block: MySQL, values: ResolvedValues) -> MySQLSettings:
     return server_settings(MySQLSettings, block, block.port, values)
 
 
+def _driver() -> Driver[MySQLSettings]:
+    from lynq.sources.mysql.inspection import inspect  # noqa: PLC0415 - see `Engine.driver`
+    from lynq.sources.mysql.push import listen  # noqa: PLC0415
+    from lynq.sources.mysql.source import open_mysql  # noqa: PLC0415
+
+    return Driver(open=open_mysql, inspect=inspect, listen=listen)
+
+
 ENGINE = Engine(
     name=SourceType.MYSQL,
     dialect=DIALECT,
     settings=_settings,
-    open=open_mysql,
-    inspect=inspect,
-    listen=listen,
+    driver=_driver,
 )

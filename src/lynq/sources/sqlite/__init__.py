@@ -1,15 +1,10 @@
 """The engine for SQLite files: reads in a thread, change notifications by `data_version`."""
 
-import sqlite3
-
 from lynq.api import SourceType
 from lynq.api.source import SQLite
-from lynq.sources.base import Engine, SourceFacts
-from lynq.sources.query import Table
+from lynq.sources.base import Driver, Engine
 from lynq.sources.settings import ResolvedValues
-from lynq.sources.sqlite.push import listen
 from lynq.sources.sqlite.settings import DIALECT, SQLiteSettings
-from lynq.sources.sqlite.source import SQLiteSource
 
 
 def _settings(block: SQLite, values: ResolvedValues) -> SQLiteSettings:
@@ -18,18 +13,16 @@ def _settings(block: SQLite, values: ResolvedValues) -> SQLiteSettings:
     )
 
 
-async def _inspect(_settings: SQLiteSettings, _table: Table) -> SourceFacts:
-    """Return the facts of a file: it has no users."""
-    return SourceFacts(
-        version=f"SQLite {sqlite3.sqlite_version}", grants=("the file is opened read-only",)
-    )
+def _driver() -> Driver[SQLiteSettings]:
+    from lynq.sources.sqlite.push import listen  # noqa: PLC0415 - see `Engine.driver`
+    from lynq.sources.sqlite.source import SQLiteSource, inspect  # noqa: PLC0415
+
+    return Driver(open=SQLiteSource, inspect=inspect, listen=listen)
 
 
 ENGINE = Engine(
     name=SourceType.SQLITE,
     dialect=DIALECT,
     settings=_settings,
-    open=SQLiteSource,
-    inspect=_inspect,
-    listen=listen,
+    driver=_driver,
 )

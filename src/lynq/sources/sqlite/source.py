@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from lynq.sources import text_values
+from lynq.sources.base import SourceFacts
 from lynq.sources.errors import (
     InvalidSettings,
     Locked,
@@ -51,6 +52,13 @@ _TIMESTAMPS = frozenset(("DATE", "DATETIME", "TIMESTAMP"))
 _TYPES = "SELECT name, type FROM pragma_table_xinfo(?, ?)"
 
 T = TypeVar("T")
+
+
+async def inspect(_settings: SQLiteSettings, _table: Table) -> SourceFacts:
+    """Return the facts of a file: it has no users."""
+    return SourceFacts(
+        version=f"SQLite {sqlite3.sqlite_version}", grants=("the file is opened read-only",)
+    )
 
 
 def locate(settings: SQLiteSettings) -> Path:
