@@ -29,14 +29,7 @@ from lynq.controllers.metrics_auth import may_read_metrics
 from lynq.controllers.operator import Operator
 from lynq.controllers.options import Options
 from lynq.kube import Client, ClientOptions, LeaderElection, RuntimeMetrics, load_config
-from lynq.telemetry import (
-    Address,
-    OperatorMetrics,
-    Protection,
-    health_server,
-    metrics_server,
-    profile_server,
-)
+from lynq.telemetry import Address, OperatorMetrics, Protection
 from lynq.tls.context import CertificateFiles
 
 
@@ -188,8 +181,12 @@ class Process:
     def _servers(self) -> Iterator[AbstractAsyncContextManager[Any]]:
         settings = self._settings
         if settings.health_address:
+            from lynq.telemetry.endpoints import health_server  # noqa: PLC0415 - see the facade
+
             yield health_server(settings.health_address, self._readiness_problems)
         if settings.metrics_address:
+            from lynq.telemetry.endpoints import metrics_server  # noqa: PLC0415 - see the facade
+
             authorize = partial(may_read_metrics, self._client)
             protection = Protection(authorize, settings.metrics_certificate)
             yield metrics_server(
@@ -198,6 +195,8 @@ class Process:
                 protection if settings.metrics_secure else None,
             )
         if settings.pprof:
+            from lynq.telemetry.profiling import profile_server  # noqa: PLC0415 - see the facade
+
             yield profile_server()
         if self._admission:
             yield self._admission

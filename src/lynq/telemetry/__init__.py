@@ -1,15 +1,12 @@
-"""Observability of the operator: metrics for Prometheus, logs, health checks, profiles."""
+"""Observability of the operator: metrics for Prometheus, logs, health checks, profiles.
 
-from lynq.telemetry.endpoints import (
-    AccessDecision,
-    Protection,
-    ReviewFailedError,
-    health_server,
-    metrics_server,
-)
-from lynq.telemetry.http_server import Address, ListenError
+The facade exports what a process without servers needs. The servers are in `endpoints` and
+`profiling`, whose import of aiohttp takes 10 MiB.
+"""
+
+from lynq.telemetry.address import Address, ListenError
+from lynq.telemetry.authorization import AccessDecision, Protection, ReviewFailedError
 from lynq.telemetry.metrics import OperatorMetrics
-from lynq.telemetry.profiling import profile_server
 
 __all__ = [
     "AccessDecision",
@@ -18,7 +15,4 @@ __all__ = [
     "OperatorMetrics",
     "Protection",
     "ReviewFailedError",
-    "health_server",
-    "metrics_server",
-    "profile_server",
 ]

@@ -15,7 +15,8 @@ from typing import Final
 
 from aiohttp import web
 
-from lynq.telemetry.http_server import Address, HttpServer
+from lynq.telemetry.address import Address
+from lynq.telemetry.http_server import HttpServer
 
 ADDRESS: Final = Address("127.0.0.1", 6060)
 

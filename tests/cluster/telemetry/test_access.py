@@ -10,7 +10,8 @@ from prometheus_client import CollectorRegistry
 from lynq.controllers.metrics_auth import may_read_metrics
 from lynq.kube import Client, ClusterConfig
 from lynq.kube.credentials import Credential, StaticCredentials
-from lynq.telemetry import AccessDecision, Address, Protection, ReviewFailedError, metrics_server
+from lynq.telemetry import AccessDecision, Address, Protection, ReviewFailedError
+from lynq.telemetry.endpoints import metrics_server
 from waiting import eventually
 
 Kubectl = Callable[..., str]

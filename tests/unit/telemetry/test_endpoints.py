@@ -18,9 +18,8 @@ from lynq.telemetry import (
     OperatorMetrics,
     Protection,
     ReviewFailedError,
-    health_server,
-    metrics_server,
 )
+from lynq.telemetry.endpoints import health_server, metrics_server
 from lynq.tls.context import CertificateError, CertificateFiles
 
 ANY = Address("127.0.0.1", 0)

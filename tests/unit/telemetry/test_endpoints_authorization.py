@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from lynq.telemetry import AccessDecision, ReviewFailedError
-from lynq.telemetry.endpoints import CachedAuthorizer
+from lynq.telemetry.authorization import CachedAuthorizer
 
 
 class Reviewer:

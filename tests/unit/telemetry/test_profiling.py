@@ -5,8 +5,9 @@ import asyncio
 import aiohttp
 import pytest
 
-from lynq.telemetry import Address, profile_server
+from lynq.telemetry import Address
 from lynq.telemetry.http_server import HttpServer
+from lynq.telemetry.profiling import profile_server
 
 ANY = Address("127.0.0.1", 0)
 
