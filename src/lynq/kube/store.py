@@ -70,6 +70,11 @@ class _Entry(Struct, Generic[T], frozen=True, gc=False):
     value: T
 
 
+_Index: TypeAlias = dict[Hashable, ObjectKey | dict[ObjectKey, None]]
+"""The key or the keys with each value. Most values, such as the uid of an owner, have one key, and
+a dict for it would take four times its memory. A dict has a stable order, unlike a set."""
+
+
 class Store(Generic[T]):
     """The cached objects of one resource type. Only its informer writes to it."""
 
@@ -77,10 +82,7 @@ class Store(Generic[T]):
         self._entries: dict[ObjectKey, _Entry[T]] = {}
         self._tombstones: dict[ObjectKey, ObjectVersion] = {}
         self._index_functions = dict(indexes)
-        # Dicts instead of sets: smaller up to ten keys, and with a stable order.
-        self._indexes: dict[str, dict[Hashable, dict[ObjectKey, None]]] = {
-            name: {} for name in indexes
-        }
+        self._indexes: dict[str, _Index] = {name: {} for name in indexes}
         self._synced_version = 0
 
     def __len__(self) -> int:
@@ -114,7 +116,8 @@ class Store(Generic[T]):
 
     def keys_by(self, index: str, value: Hashable) -> list[ObjectKey]:
         """Return the keys of the objects with this value in the index."""
-        return list(self._indexes[index].get(value, ()))
+        keys = self._indexes[index].get(value, {})
+        return list(keys) if isinstance(keys, dict) else [keys]
 
     @property
     def synced_version(self) -> int:
@@ -210,11 +213,27 @@ class Store(Generic[T]):
         ]
         for index, before, after in updates:
             for value in after - before:
-                index.setdefault(value, {})[key] = None
+                _add_to_index(index, value, key)
             for value in before - after:
-                del index[value][key]
-                if not index[value]:
-                    del index[value]
+                _remove_from_index(index, value, key)
+
+
+def _add_to_index(index: _Index, value: Hashable, key: ObjectKey) -> None:
+    keys = index.get(value)
+    if keys is None:
+        index[value] = key
+    elif isinstance(keys, dict):
+        keys[key] = None
+    else:
+        index[value] = {keys: None, key: None}
+
+
+def _remove_from_index(index: _Index, value: Hashable, key: ObjectKey) -> None:
+    keys = index[value]
+    if isinstance(keys, dict):
+        del keys[key]
+    if not keys or keys == key:
+        del index[value]
 
 
 def version_of(resource_version: str) -> int:

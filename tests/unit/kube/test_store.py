@@ -1,6 +1,7 @@
 """The store: merging by resourceVersion, and indexes."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -183,6 +184,18 @@ def test_indexes_follow_additions_changes_and_removals() -> None:
     store.remove(object_version(3, "a", key))
     assert store.by("owner", "o2") == []
     assert store._indexes == {"owner": {}, "hub": {}}
+
+
+def test_index_has_one_key_or_many_in_the_order_of_their_arrival() -> None:
+    store: Store[PartialObject] = Store({"owner": by_owner_uid})
+    keys = [ObjectKey("", name) for name in ("c", "a", "b")]
+    for version, key in enumerate(keys, 1):
+        assert store.keys_by("owner", "o") == keys[: version - 1]
+        store.merge(object_version(version, key.name, key), partial(object_with, key.name, "o"))
+    for version, key in enumerate(keys, 4):
+        assert store.keys_by("owner", "o") == keys[version - 4 :]
+        store.remove(object_version(version, key.name, key))
+    assert store._indexes == {"owner": {}}
 
 
 def test_failing_index_function_leaves_the_store_unchanged() -> None:
