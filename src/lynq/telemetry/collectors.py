@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from prometheus_client import Metric
@@ -105,8 +106,8 @@ class NodeSample:
     degraded: str | None
     """The reason of the condition Degraded; None if it is not True."""
 
-    @classmethod
-    def of(cls, status: NodeStatus) -> "NodeSample":
+    @staticmethod
+    def of(status: NodeStatus) -> "NodeSample":
         """Return the values of a status."""
         conflicted = sum(
             resource.state is ResourceState.CONFLICTED for resource in status.resources
@@ -119,7 +120,7 @@ class NodeSample:
             for condition in conditions
             if condition.type == ConditionType.DEGRADED and condition.status is ConditionStatus.TRUE
         )
-        return cls(
+        return _shared_sample(
             status.ready_resources,
             status.desired_resources,
             status.failed_resources,
@@ -135,6 +136,10 @@ class NodeSample:
         """Every reason of Degraded, with 1 for the current one."""
         degradation = _DEGRADATIONS.get(self.degraded)
         return degradation or (*_DEGRADATIONS[None], (str(self.degraded), 1))
+
+
+# Most nodes of a form have the same values, and one sample.
+_shared_sample: Final = lru_cache(maxsize=256)(NodeSample)
 
 
 @dataclass(frozen=True, slots=True)
