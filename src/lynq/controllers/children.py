@@ -9,9 +9,10 @@ not the objects.
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Final
 
 from msgspec import Struct, field
@@ -162,7 +163,7 @@ class WatchedKind:
         live = LiveObject(
             uid=metadata.uid,
             readiness=self._readiness(observed),
-            labels=metadata.labels,
+            labels=_shared_labels(tuple(metadata.labels.items())),
             annotations=metadata.annotations,
             owner_uids=tuple(owner.uid for owner in metadata.owner_references),
             is_deleting=deleting,
@@ -387,3 +388,9 @@ def node_by_label(live: LiveObject) -> ObjectKey | None:
 def _nodes_by_label(child: Child) -> Iterator[ObjectKey]:
     if node := node_by_label(child.live):
         yield node
+
+
+@lru_cache(maxsize=1024)
+def _shared_labels(labels: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+    """Return labels as a dict: most objects have only ours, which differ by bucket."""
+    return dict(labels)

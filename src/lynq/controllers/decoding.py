@@ -1,11 +1,11 @@
-"""Decodes hubs, forms and nodes for the caches: tolerant, and with shared manifests.
+"""Decodes hubs, forms and nodes for the caches: tolerant, and with shared templates.
 
 An object that cannot be decoded must not stop the watch of the others, and must not look deleted:
 it becomes `Unreadable`. A status that cannot be decoded is replaced by an empty one, because the
 next reconcile writes it again.
 
 The nodes of a form hold the same manifests, because bodies are rendered later. A decoded manifest
-takes ten times its JSON size, so equal manifests share one copy.
+takes ten times its JSON size, so nodes share one copy of all that the hub has not rendered.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct, field
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from lynq.api import (
     FormSpec,
@@ -26,6 +26,7 @@ from lynq.api import (
     Metadata,
     NodeSpec,
     NodeStatus,
+    TResource,
 )
 from lynq.api.resource import RESOURCE_LISTS
 from lynq.api.wire import Wire
@@ -33,7 +34,17 @@ from lynq.kube.codec import TOO_DEEP
 
 S = TypeVar("S")
 
-_MAX_SHARED_MANIFESTS: Final = 4096
+_MAX_SHARED_TEMPLATES: Final = 4096
+_MAX_SHARED_TEXTS: Final = 4096
+_SHARED_RESOURCE_TEXTS: Final = ("id", "api_version", "kind", "namespace")
+_SHARED_CONDITION_TEXTS: Final = ("type", "reason", "message")
+_NOT_RENDERED: Final[dict[str, Any]] = {
+    "name_template": "",
+    "labels_template": {},
+    "annotations_template": {},
+}
+_RENDERED_BY_HUB: Final = tuple(_NOT_RENDERED)
+"""The fields of a resource that differ between the nodes of a form."""
 _NESTED_TOO_DEEP: Final = "spec is nested too deeply"
 
 
@@ -81,31 +92,54 @@ def decode_node(obj: RawObject) -> LynqNode | Unreadable:
 
 
 class NodeDecoder:
-    """Decodes nodes; equal manifests of different nodes are one object."""
+    """Decodes nodes; what resources of different nodes have in common is one object."""
 
     def __init__(self) -> None:
-        self._manifests: dict[bytes, dict[str, Any]] = {}
+        self._templates: dict[bytes, TResource] = {}
+        self._texts: dict[str, str] = {}
 
     def __call__(self, obj: RawObject) -> LynqNode | Unreadable:
         """Decode a node."""
-        return _decode(obj, lambda spec: _node(obj, self._with_shared_manifests(spec)), NodeSpec)
+        node = _decode(obj, lambda spec: _node(obj, self._with_shared_resources(spec)), NodeSpec)
+        if isinstance(node, LynqNode):
+            self._share_texts(node.status)
+        return node
 
-    def _with_shared_manifests(self, spec: NodeSpec) -> NodeSpec:
+    def _share_texts(self, status: NodeStatus) -> None:
+        """Replace texts that many nodes have by one copy."""
+        if len(self._texts) >= _MAX_SHARED_TEXTS:
+            # Texts in use are shared again.
+            self._texts.clear()
+        share = self._texts.setdefault
+        for entries, names in (
+            (status.resources, _SHARED_RESOURCE_TEXTS),
+            (status.conditions, _SHARED_CONDITION_TEXTS),
+        ):
+            for entry in entries:
+                for name in names:
+                    text = getattr(entry, name)
+                    # Frozen for its readers; there are none yet.
+                    force_setattr(entry, name, share(text, text))
+
+    def _with_shared_resources(self, spec: NodeSpec) -> NodeSpec:
         lists: dict[str, Any] = {
-            name: tuple(
-                replace(resource, spec=self._shared(resource.spec)) for resource in resources
-            )
+            name: tuple(map(self._shared, resources))
             for name, _ in RESOURCE_LISTS
             if (resources := getattr(spec, name))
         }
         return replace(spec, **lists)
 
-    def _shared(self, manifest: dict[str, Any]) -> dict[str, Any]:
-        text = msgspec.json.encode(manifest)
-        if len(self._manifests) >= _MAX_SHARED_MANIFESTS and text not in self._manifests:
-            # Drops the manifests of older form generations; those in use are shared again.
-            self._manifests.clear()
-        return self._manifests.setdefault(text, manifest)
+    def _shared(self, resource: TResource) -> TResource:
+        """Return an equal resource, which shares all but its rendered texts."""
+        rendered: dict[str, Any] = {
+            name: text for name in _RENDERED_BY_HUB if (text := getattr(resource, name))
+        }
+        template = replace(resource, **_NOT_RENDERED)
+        text = msgspec.json.encode(template)
+        if len(self._templates) >= _MAX_SHARED_TEMPLATES and text not in self._templates:
+            # Drops the templates of older form generations; those in use are shared again.
+            self._templates.clear()
+        return replace(self._templates.setdefault(text, template), **rendered)
 
 
 def _node(obj: RawObject, spec: NodeSpec) -> LynqNode:

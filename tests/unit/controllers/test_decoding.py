@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from lynq.api import LynqForm, LynqHub, LynqNode
+from lynq.api import LynqForm, LynqHub, LynqNode, TResource
 from lynq.controllers.decoding import NodeDecoder, RawObject, Unreadable, decode_form, decode_hub
 from lynq.kube.codec import decode
 
@@ -19,9 +19,9 @@ def raw_object(spec: Any, status: Any = None) -> RawObject:
     return msgspec.json.decode(text, type=RawObject)
 
 
-def a_node(name: str = "acme-config", data: str = "{{ .plan }}") -> RawObject:
+def a_node(name: str = "acme-config", data: str = "{{ .plan }}", **fields: Any) -> RawObject:
     manifest = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"plan": data}}
-    resource = {"id": "config", "nameTemplate": name, "spec": manifest}
+    resource = {"id": "config", "nameTemplate": name, "spec": manifest, **fields}
     return raw_object({"uid": "acme", "templateRef": "web", "configMaps": [resource]})
 
 
@@ -110,6 +110,39 @@ def test_nodes_of_one_form_share_manifests() -> None:
     assert one.spec.config_maps[0].spec is two.spec.config_maps[0].spec
     assert one.spec.config_maps[0].name_template != two.spec.config_maps[0].name_template
     assert other.spec.config_maps[0].spec["data"] == {"plan": "fixed"}
+
+
+def test_nodes_with_different_labels_share_manifests() -> None:
+    decode_node = NodeDecoder()
+    labels: tuple[dict[str, str], ...] = ({"tenant": "acme"}, {"tenant": "beta"}, {})
+    one, two, none = (resource_of(decode_node(a_node(labelsTemplate=label))) for label in labels)
+    assert one.spec is two.spec is none.spec
+    assert (one.labels_template, two.labels_template, none.labels_template) == labels
+    assert one.id is two.id
+
+
+def resource_of(node: LynqNode | Unreadable) -> TResource:
+    assert isinstance(node, LynqNode)
+    return node.spec.config_maps[0]
+
+
+def test_nodes_share_texts_of_their_status() -> None:
+    decode_node = NodeDecoder()
+    entry = {"id": "config", "apiVersion": "v1", "kind": "ConfigMap", "state": "Ready"}
+    condition = {"type": "Ready", "status": "True", "reason": "Reconciled", "message": "all ready"}
+    condition["lastTransitionTime"] = "2026-01-01T00:00:00Z"
+    statuses = [
+        {"resources": [{**entry, "name": name}], "conditions": [condition]}
+        for name in ("acme", "beta")
+    ]
+    spec = {"uid": "acme", "templateRef": "web"}
+    one, two = (decode_node(raw_object(spec, status)) for status in statuses)
+    assert isinstance(one, LynqNode)
+    assert isinstance(two, LynqNode)
+    assert [one.status.resources[0].name, two.status.resources[0].name] == ["acme", "beta"]
+    assert one.status.resources[0].kind is two.status.resources[0].kind
+    assert one.status.conditions[0].message is two.status.conditions[0].message
+    assert one.status.conditions == two.status.conditions
 
 
 def test_managed_fields_are_dropped() -> None:
