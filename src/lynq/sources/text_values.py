@@ -10,22 +10,33 @@ that run in C where the page allows it.
 
 import base64
 import re
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
+
+from msgspec.json import Encoder
 
 TextConverter = Callable[[Sequence[Any]], Sequence[str]]
 """Converts the values of one column on one page to texts; NULL becomes the empty text."""
 
 _BOOLEANS = {True: "true", False: "false", None: ""}
 
-_MIDNIGHT = "T00:00:00Z"
-_SPECIAL = (".", "-00", "0000-", "i", "B")
-"""Parts of a timestamp that need more than a replaced space: fraction, zero, infinity, BC."""
+_ENDS = {
+    len("2024-01-02 03:04:05"): "Z",
+    len("2024-01-02 03:04:05+00"): "Z",
+    len("2024-01-02"): "T00:00:00Z",
+}
+"""What RFC 3339 has behind a server's timestamp or date, by its length."""
+_LINE = len("2024-01-02T03:04:05Z\n")
+_SPECIAL = (".", "i", "B", "0000-", "-00-", "-00T")
+"""Parts of a timestamp that need more than another end: fraction, infinity, BC, zero."""
 
-_TIMESTAMP_SHAPE = "0000-00-00 00:00:00\n"
+_TIMESTAMP_SHAPE = "0000-00-00 00:00:00Z\n"
 _DIGITS = str.maketrans("123456789", "000000000")
+_encode = Encoder().encode
+_INTEGER_LIST = b"[-0123456789,]"
 # No integer column has more digits.
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,19}", re.ASCII)
 _ISO = re.compile(
@@ -59,33 +70,56 @@ def per_value(convert: Callable[[Any], str]) -> TextConverter:
     return convert_all
 
 
+def integer_texts(values: Sequence[Any]) -> Sequence[str]:
+    """Return the texts of integers and NULLs; none if there is another value.
+
+    The JSON of a list has only these characters exactly if its values are integers.
+    """
+    encoded = _encode(values)
+    if b"null" in encoded:
+        # An infinite number is null, too.
+        if encoded.count(b"null") != values.count(None):
+            return []
+        encoded = encoded.replace(b"null", b"")
+    is_other = not values or encoded.translate(None, _INTEGER_LIST)
+    return [] if is_other else encoded[1:-1].decode().split(",")
+
+
 def timestamp_texts(values: Sequence[Any]) -> Sequence[str]:
     """Convert a server's timestamps and dates: `2024-01-02 03:04:05` or `2024-01-02`."""
-    joined = "\n".join(values).replace("+00", "") if all(values) else ""
-    if any(map(joined.__contains__, _SPECIAL)):
-        return _timestamp_per_value(values)
-    if len(joined) + 1 == len(values) * len("2024-01-02 03:04:05\n"):
-        return (joined.replace(" ", "T").replace("\n", "Z\n") + "Z").split("\n")
-    if len(joined) + 1 == len(values) * len("2024-01-02\n"):
-        return (joined.replace("\n", _MIDNIGHT + "\n") + _MIDNIGHT).split("\n")
-    return _timestamp_per_value(values)
+    if not all(values) and None in values:
+        return _around_nulls(timestamp_texts, values)
+    if values and (end := _ENDS.get(len(values[0]))):
+        joined = (f"{end}\n".join(values) + end).replace(" ", "T")
+        if "+" in joined:
+            joined = joined.replace("+00Z", "Z")
+        if len(joined) + 1 == len(values) * _LINE and not any(map(joined.__contains__, _SPECIAL)):
+            return joined.split("\n")
+    return list(map(timestamp_text, values))
 
 
 def sqlite_texts(values: Sequence[Any]) -> Sequence[str]:
     """Convert the values of a SQLite column, where every value has its own type."""
-    if _joined(values) is not None:
+    if _joined("", values) is not None:
         return values
-    return list(map(str, values)) if set(map(type, values)) == {int} else _sqlite_per_value(values)
+    if texts := integer_texts(values):
+        return texts
+    if None in values:
+        return _around_nulls(sqlite_texts, values)
+    return list(map(sqlite_text, values))
 
 
 def sqlite_timestamp_texts(values: Sequence[Any]) -> Sequence[str]:
     """Convert the values of a SQLite column that is declared as a timestamp or date."""
-    joined = _joined(values)
-    if joined and joined.translate(_DIGITS) == (_TIMESTAMP_SHAPE * len(values))[:-1]:
+    joined = _joined("Z\n", values)
+    if joined is None and None in values:
+        return _around_nulls(sqlite_timestamp_texts, values)
+    if joined and f"{joined}Z\n".translate(_DIGITS) == _TIMESTAMP_SHAPE * len(values):
         with suppress(ValueError):
-            list(map(datetime.fromisoformat, values))
-            return timestamp_texts(values)
-    return _sqlite_timestamp_per_value(values)
+            # The digits may be those of no day.
+            deque(map(datetime.fromisoformat, values), maxlen=0)
+            return f"{joined}Z".replace(" ", "T").split("\n")
+    return list(map(sqlite_timestamp_text, values))
 
 
 def timestamp_text(server_text: str) -> str:
@@ -148,12 +182,17 @@ def float_text(value: float) -> str:
     return repr(value).removesuffix(".0")
 
 
-def _joined(values: Sequence[Any]) -> str | None:
-    """Return texts as lines; None if a value is no text. This is the fastest test for that."""
+def _joined(separator: str, values: Sequence[Any]) -> str | None:
+    """Return texts as one; None if a value is no text. This is the fastest test for that."""
     try:
-        return "\n".join(values)
+        return separator.join(values)
     except TypeError:
         return None
+
+
+def _around_nulls(convert: TextConverter, values: Sequence[Any]) -> list[str]:
+    texts = iter(convert([value for value in values if value is not None]))
+    return ["" if value is None else next(texts) for value in values]
 
 
 def _without_zero_parts(day: str) -> str:
@@ -165,8 +204,3 @@ def _without_zero_parts(day: str) -> str:
 
 def _at_least_one(part: str) -> str:
     return part if part.strip("0") else part[:-1] + "1"
-
-
-_timestamp_per_value = per_value(timestamp_text)
-_sqlite_per_value = per_value(sqlite_text)
-_sqlite_timestamp_per_value = per_value(sqlite_timestamp_text)

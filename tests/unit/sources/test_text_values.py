@@ -1,6 +1,5 @@
 """The text of a value depends only on the value, not on its page."""
 
-from collections.abc import Sequence
 from datetime import datetime
 
 import pytest
@@ -14,6 +13,7 @@ SERVER_TIMESTAMPS = st.one_of(
     st.datetimes().map(lambda timestamp: timestamp.isoformat(" ") + "+00"),
     st.datetimes().map(lambda timestamp: timestamp.isoformat(" ", "seconds")),
     st.sampled_from(["infinity", "-infinity", "0044-03-15 BC", "0000-00-00 00:00:00"]),
+    st.sampled_from(["2024-00-10 00:00:00", "2024-10-00 00:00:00", "12024-01-02 03:04:05"]),
     st.none(),
 )
 SQLITE_VALUES = st.one_of(
@@ -28,30 +28,57 @@ SQLITE_VALUES = st.one_of(
 )
 
 
-def one_by_one(convert: text_values.TextConverter, values: Sequence[object]) -> list[str]:
-    return [convert([value])[0] for value in values]
-
-
 @given(st.lists(SERVER_TIMESTAMPS, min_size=1))
 def test_timestamp_text_is_independent_of_its_page(values: list[str | None]) -> None:
-    assert list(text_values.timestamp_texts(values)) == one_by_one(
-        text_values.timestamp_texts, values
-    )
+    assert list(text_values.timestamp_texts(values)) == [
+        "" if value is None else text_values.timestamp_text(value) for value in values
+    ]
 
 
 @given(st.lists(st.dates().map(str) | st.none(), min_size=1))
 def test_date_text_is_independent_of_its_page(values: list[str | None]) -> None:
-    assert list(text_values.timestamp_texts(values)) == one_by_one(
-        text_values.timestamp_texts, values
-    )
+    assert list(text_values.timestamp_texts(values)) == [
+        "" if value is None else text_values.timestamp_text(value) for value in values
+    ]
 
 
 @given(st.lists(SQLITE_VALUES, min_size=1))
 def test_sqlite_text_is_independent_of_its_page(values: list[object]) -> None:
-    assert list(text_values.sqlite_texts(values)) == one_by_one(text_values.sqlite_texts, values)
-    assert list(text_values.sqlite_timestamp_texts(values)) == one_by_one(
-        text_values.sqlite_timestamp_texts, values
-    )
+    expected = ["" if value is None else text_values.sqlite_text(value) for value in values]
+    assert list(text_values.sqlite_texts(values)) == expected
+
+
+@given(st.lists(SQLITE_VALUES, min_size=1))
+def test_sqlite_timestamp_text_is_independent_of_its_page(values: list[object]) -> None:
+    expected = [
+        "" if value is None else text_values.sqlite_timestamp_text(value) for value in values
+    ]
+    assert list(text_values.sqlite_timestamp_texts(values)) == expected
+
+
+@given(st.lists(st.datetimes().map(lambda timestamp: timestamp.isoformat(" ", "seconds"))))
+def test_page_of_sqlite_timestamps_has_the_texts_of_its_values(values: list[str]) -> None:
+    expected = list(map(text_values.sqlite_timestamp_text, values))
+    assert text_values.sqlite_timestamp_texts(values) == expected
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.none(), min_size=1))
+def test_integer_text_is_that_of_python_and_null_is_empty(values: list[int | None]) -> None:
+    expected = ["" if value is None else str(value) for value in values]
+    assert text_values.integer_texts(values) == expected
+    assert text_values.sqlite_texts(values) == expected
+
+
+@given(st.lists(SQLITE_VALUES))
+def test_page_of_other_values_has_no_integer_texts(values: list[object]) -> None:
+    integers = bool(values) and all(value is None or type(value) is int for value in values)
+    assert bool(text_values.integer_texts(values)) is integers
+
+
+def test_infinite_number_is_no_null() -> None:
+    values = [1, float("inf"), None]
+    assert text_values.integer_texts(values) == []
+    assert text_values.sqlite_texts(values) == ["1", "inf", ""]
 
 
 @given(st.datetimes())

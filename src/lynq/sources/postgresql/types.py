@@ -17,9 +17,9 @@ from lynq.sources.text_values import is_integer_text
 
 _SENT_AS_VALUE = {
     "bool": text_values.boolean_texts,
-    "int2": text_values.per_value(str),
-    "int4": text_values.per_value(str),
-    "int8": text_values.per_value(str),
+    "int2": text_values.integer_texts,
+    "int4": text_values.integer_texts,
+    "int8": text_values.integer_texts,
     "bytea": text_values.per_value(text_values.bytes_text),
     "text": text_values.unchanged_texts,
     "varchar": text_values.unchanged_texts,
