@@ -109,7 +109,7 @@ class Query:
         Columns at the positions `bounded` may hold texts of any size. If they have more than
         VALUES_LIMIT bytes together, the row cannot be used, and the server keeps them: only the
         beginning of uid and activate is sent. One more column has the size that such a row has at
-        least, and is NULL for all others.
+        least, and is NULL for all others; it is missing if no column is bounded.
         """
         columns = [
             name + (dialect.as_text if position in as_text else "")
@@ -143,10 +143,10 @@ class Query:
 
 
 def _bounded(columns: list[str], bounded: Container[int], dialect: Dialect) -> list[str]:
-    """Return the expressions of the columns, and the size of a row that is too large."""
+    """Return the expressions of the columns, and the size of a row if it may be too large."""
     positions = [position for position in range(len(columns)) if position in bounded]
     if not positions:
-        return [*columns, "NULL"]
+        return columns
     size = _size([columns[at] for at in positions], dialect)
     too_large = f"CASE WHEN {size} > {VALUES_LIMIT} THEN"
     expressions = columns.copy()

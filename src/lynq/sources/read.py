@@ -9,30 +9,23 @@ import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, Self
 
 from lynq.sources.errors import Endpoint, NotComplete, QueryTimedOut, TooLarge
 from lynq.sources.query import Query
-from lynq.sources.rows import (
-    Row,
-    RowLayout,
-    SourceColumn,
-    active_rows,
-    encode,
-    encode_all,
-    inactive_uids,
-)
+from lynq.sources.rows import ConvertedPage, Row, RowLayout, SourceColumn, converted_page, encode
 from lynq.sources.settings import MIB, Settings
 
 FIRST_PAGE = 50
 """Rows of the first page, when the size of rows is not known yet."""
 
-LARGEST_PAGE = 250
+LARGEST_PAGE = 500
 """Maximum number of rows of a page: enough to hide the round trip.
 
 It bounds rows, not bytes. A row whose texts have more than VALUES_LIMIT stays on the server, but
-`Dialect.size` is up to four times lower than their bytes in UTF-8, and columns with a declared
-length are not counted."""
+`Dialect.size` may be lower than their bytes in UTF-8, and columns with a declared length are not
+counted."""
 
 PAGE_BYTES = 1 << 20
 """Target for the bytes of text of a page; a row that is larger is a page of its own."""
@@ -64,9 +57,11 @@ class ReadSummary:
     active: int
     inactive: frozenset[str]
     """The tracked uids that have an inactive row."""
-    digest: bytes
-    """Of all active rows in their order; an equal digest means that no row has changed."""
     identity: Identity
+
+
+PageConverter = Callable[[Sequence[Sequence[Any]]], ConvertedPage]
+"""Converts rows as a driver returns them."""
 
 
 class ReadResult(Protocol):
@@ -76,8 +71,11 @@ class ReadResult(Protocol):
     def columns(self) -> Sequence[SourceColumn]:
         """The columns, in the order of the query."""
 
-    async def fetch(self, limit: int) -> Sequence[Sequence[Any]]:
-        """Return up to `limit` rows; none only if the server has marked the end of the result."""
+    async def fetch(self, limit: int, convert: PageConverter) -> ConvertedPage:
+        """Return up to `limit` rows; none only if the server has marked the end of the result.
+
+        More rows are returned if an engine has them at hand and they are small.
+        """
 
 
 Run = Callable[[Query], AbstractAsyncContextManager[ReadResult]]
@@ -143,22 +141,21 @@ class Reading:
         async with self._run(self._query) as result:
             layout = RowLayout.of(self._query, result.columns)
             self._columns = layout.columns
-            digest = hashlib.sha256(layout.salt)
-            while page := await result.fetch(_page_limit(active, size)):
-                rows = active_rows(layout, page)
-                if self._tracked and len(rows) < len(page):
-                    self._inactive |= self._tracked.intersection(inactive_uids(layout, page))
-                encoded = encode_all([row.texts for row in rows])
-                digest.update(encoded)
-                seen, active, size = seen + len(page), active + len(rows), size + len(encoded)
+            convert = partial(converted_page, layout, self._tracked)
+            while True:
+                page = await result.fetch(_page_limit(active, size), convert)
+                if not page.seen:
+                    break
+                self._inactive |= page.inactive
+                seen, active = seen + page.seen, active + len(page.rows)
+                size += page.size
                 self._check_size(size)
-                if rows:
-                    yield rows
+                if page.rows:
+                    yield page.rows
         self._summary = ReadSummary(
             seen=seen,
             active=active,
             inactive=frozenset(self._inactive),
-            digest=digest.digest(),
             identity=self._identity(layout.columns),
         )
 

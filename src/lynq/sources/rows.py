@@ -5,9 +5,10 @@ C, and the digest of a row is computed only on access.
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from itertools import compress, repeat
+import operator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, compress, repeat
 from typing import Any
 
 from msgspec import Struct
@@ -32,12 +33,12 @@ ACTIVE = frozenset(("1", "true", "TRUE", "True", "yes", "YES", "Yes"))
 """The exact texts of the activate column that make a row active; nothing is trimmed."""
 
 _UID, _ACTIVATE, _HOST_OR_URL = 0, 1, 2
+_QUOTES = 3
+"""Bytes that a text takes besides its own: two quotes and a comma."""
 
 _ENCODER = Encoder()
 encode = _ENCODER.encode
 """Encodes texts as JSON, in which no two different lists of texts are equal."""
-encode_all = _ENCODER.encode_lines
-"""Encodes many lists of texts, one per line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,30 +122,64 @@ class Row(Struct, frozen=True, eq=False, gc=False):
         return f"Row(uid={self.uid!r})"
 
 
+@dataclass(frozen=True, slots=True)
+class ConvertedPage:
+    """The rows that were fetched at once, converted."""
+
+    seen: int
+    """All rows; none after the last page."""
+    rows: list[Row]
+    """The active rows."""
+    inactive: frozenset[str]
+    """The tracked uids that have an inactive row."""
+    size: int
+    """Bytes of the active rows."""
+
+
 def active_rows(layout: RowLayout, page: Sequence[Sequence[Any]]) -> list[Row]:
     """Return the active rows of a page, in the page's order.
 
-    The last value of each row is its size if it is too large to be used, else None.
+    A row may have one more value than there are columns: its size if it is too large to be used,
+    else None.
     """
-    by_column: list[Sequence[Any]] = list(zip(*page, strict=True))
-    if not by_column:
-        return []
+    return converted_page(layout, frozenset(), page).rows
+
+
+def converted_page(
+    layout: RowLayout, tracked: frozenset[str], page: Sequence[Sequence[Any]]
+) -> ConvertedPage:
+    """Convert the values of a page; see `active_rows`."""
+    if not page:
+        return ConvertedPage(0, [], frozenset(), 0)
+    by_column = list(zip(*page, strict=True))
     activate = layout.columns[_ACTIVATE].texts(by_column[_ACTIVATE])
-    active = list(map(ACTIVE.__contains__, activate))
-    if not all(active):
-        by_column = [list(compress(values, active)) for values in by_column]
-    *by_column, sizes = by_column
+    if not ACTIVE.issuperset(activate):
+        are_active = list(map(ACTIVE.__contains__, activate))
+        active = converted_page(layout, tracked, list(compress(page, are_active)))
+        uids = list(compress(by_column[_UID], map(operator.not_, are_active)))
+        inactive = tracked.intersection(layout.columns[_UID].texts(uids)) if tracked else tracked
+        return replace(active, seen=len(page), inactive=inactive)
+    sizes = by_column.pop() if len(by_column) > len(layout.columns) else ()
     texts = [column.texts(values) for column, values in zip(layout.columns, by_column, strict=True)]
+    rows: Iterator[Row] = map(Row, zip(*texts, strict=True), repeat(layout))
     if any(sizes):
-        oversizes: Iterable[int] = [int(size or 0) for size in sizes]
-    else:
-        oversizes = repeat(0)
-    return list(map(Row, zip(*texts, strict=True), repeat(layout), oversizes))
+        oversizes = [int(size or 0) for size in sizes]
+        rows = map(Row, zip(*texts, strict=True), repeat(layout), oversizes)
+    return ConvertedPage(len(page), list(rows), frozenset(), sum(map(_size, texts)))
 
 
-def inactive_uids(layout: RowLayout, page: Sequence[Sequence[Any]]) -> Sequence[str]:
-    """Return the uids of the inactive rows of a page; an empty uid is of no row."""
-    activate = layout.columns[_ACTIVATE].texts([row[_ACTIVATE] for row in page])
-    inactive = [text not in ACTIVE for text in activate]
-    uids = list(compress((row[_UID] for row in page), inactive))
-    return layout.columns[_UID].texts(uids)
+def _size(texts: Sequence[str]) -> int:
+    """Return the bytes of texts in UTF-8, between quotes and commas."""
+    joined = "".join(texts)
+    length = len(joined) if joined.isascii() else len(joined.encode(errors="surrogatepass"))
+    return length + _QUOTES * len(texts)
+
+
+def joined_pages(pages: Sequence[ConvertedPage]) -> ConvertedPage:
+    """Return the rows of some pages as one."""
+    return ConvertedPage(
+        sum(page.seen for page in pages),
+        list(chain.from_iterable(page.rows for page in pages)),
+        frozenset().union(*(page.inactive for page in pages)),
+        sum(page.size for page in pages),
+    )

@@ -93,11 +93,9 @@ def test_statement_selects_only_the_mapped_columns() -> None:
         host_or_url="url",
         extras={"b": "plan", "a": "Größe"},
     )
-    assert query.sql(MYSQL) == (
-        "SELECT `id`, `on`, `url`, `Größe`, `plan`, NULL FROM `shop`.`tenants`"
-    )
+    assert query.sql(MYSQL) == ("SELECT `id`, `on`, `url`, `Größe`, `plan` FROM `shop`.`tenants`")
     assert query.sql(POSTGRESQL, as_text={0, 4}) == (
-        'SELECT "id"::text, "on", "url", "Größe", "plan"::text, NULL FROM "shop"."tenants"'
+        'SELECT "id"::text, "on", "url", "Größe", "plan"::text FROM "shop"."tenants"'
     )
     assert query.variables == ("a", "b")
 

@@ -7,11 +7,12 @@ limit on the number of rows.
 import asyncio
 import socket
 import ssl
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
 import asyncmy
+from asyncmy import protocol
 from asyncmy.cursors import SSCursor
 from asyncmy.errors import OperationalError
 
@@ -33,15 +34,21 @@ from lynq.sources.mysql.types import (
 from lynq.sources.network import connect_within
 from lynq.sources.pool import ServerSource
 from lynq.sources.query import Query
-from lynq.sources.read import Deadline
+from lynq.sources.read import Deadline, PageConverter
 from lynq.sources.resolver import ServerAddress
-from lynq.sources.rows import SourceColumn
+from lynq.sources.rows import ConvertedPage, SourceColumn
 from lynq.sources.statement import statement_failed
 
 _BEGIN = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
 _NO_ROW_LIMIT = 2**64 - 1
 _RECEIVE_BUFFER = 1 << 18
 """Bytes of the kernel's receive buffer: enough for 5 MB/s at a round trip of 50 ms."""
+
+_PARSED = 1 << 14
+"""Bytes of rows that are parsed at once: a page that the processor's cache can hold."""
+
+_parse_rows: Any = getattr(protocol, "parse_rows_from_buffer", None)
+"""Parses rows of the driver's receive buffer; not public, and missing in its older releases."""
 
 _NOT_TRANSACTIONAL = """
 SELECT table_name FROM information_schema.tables JOIN information_schema.engines USING (engine)
@@ -211,9 +218,9 @@ class _MySQLCursor:
                 self._columns = [column(field) for field in fields]
                 bounded = [at for at, field in enumerate(fields) if may_be_large(field)]
                 condition = "" if self._uids is None else self._condition(fields[0], self._uids)
-                await self._cursor.execute(
-                    self._query.sql(DIALECT, bounded=bounded, condition=condition)
-                )
+                statement = self._query.sql(DIALECT, bounded=bounded, condition=condition)
+                with _receiving(self._connection):
+                    await self._cursor.execute(statement)
 
     def _condition(self, field: Any, uids: frozenset[str]) -> str:  # noqa: ANN401 - the driver has no types
         literals = uid_literals(field, uids)
@@ -230,12 +237,19 @@ class _MySQLCursor:
         """The columns, in the order of the query."""
         return self._columns
 
-    async def fetch(self, limit: int) -> Sequence[Sequence[Any]]:
-        """Return up to `limit` rows; none at the end of the result."""
-        with translate_errors(self._explain), _receiving(self._connection):
-            async with self._deadline.enforced():
-                rows: list[tuple[Any, ...]] = await self._cursor.fetchmany(limit)
-                return rows
+    async def fetch(self, limit: int, convert: PageConverter) -> ConvertedPage:
+        """Return rows that have arrived, else up to `limit`; none at the end of the result."""
+        with translate_errors(self._explain):
+            rows = _received_rows(self._connection) or await self._next_rows(limit)
+        return convert(rows)
+
+    async def _next_rows(self, limit: int) -> list[tuple[Any, ...]]:
+        """Wait for rows. Whether a packet is a row, the end or an error, the driver decides."""
+        async with self._deadline.enforced():
+            with _receiving(self._connection):
+                size = 1 if _parse_rows else limit
+                rows: list[tuple[Any, ...]] = await self._cursor.fetchmany(size)
+        return [*rows, *_received_rows(self._connection)] if rows else []
 
     async def commit(self) -> None:
         """End the transaction, so that the server can drop the snapshot."""
@@ -263,6 +277,33 @@ def _receiving(connection: DriverConnection) -> Iterator[None]:
             transport.pause_reading()
 
 
+def _received_rows(connection: DriverConnection) -> list[tuple[Any, ...]]:
+    """Return rows of the result that have arrived; none if the driver does not show them.
+
+    `fetchmany` awaits each row, which takes longer than to parse it. It returns only rows that are
+    not returned here, and only it ends the result.
+    """
+    rows: list[tuple[Any, ...]] = []
+    result = connection._result  # noqa: SLF001 - this and all below: not public in the driver
+    if not _parse_rows or not result.unbuffered_active:
+        return rows
+    received = connection._proto  # noqa: SLF001
+    # The row may be larger than a page.
+    for end in (min(received.length, received.pos + _PARSED), received.length):
+        received.pos, connection._next_seq_id = _parse_rows(  # noqa: SLF001
+            received.buffer,
+            received.pos,
+            end,
+            tuple(result.converters),
+            connection._next_seq_id,  # noqa: SLF001
+            rows,
+            connection._deprecate_eof,  # noqa: SLF001
+        )
+        if rows:
+            break
+    return rows
+
+
 async def _execute(connection: DriverConnection, statement: str, *arguments: str) -> None:
     connection._transport.resume_reading()  # noqa: SLF001 - not public in the driver
     async with connection.cursor() as cursor:
@@ -270,8 +311,8 @@ async def _execute(connection: DriverConnection, statement: str, *arguments: str
 
 
 async def _fields(connection: DriverConnection, statement: str) -> list[Any]:
-    """Return the fields of a statement's result without the size of the row, the last one."""
+    """Return the fields of a statement's result."""
     connection._transport.resume_reading()  # noqa: SLF001 - not public in the driver
     async with connection.cursor() as cursor:
         await cursor.execute(statement)
-        return list(cursor._result.fields[:-1])  # noqa: SLF001
+        return list(cursor._result.fields)  # noqa: SLF001

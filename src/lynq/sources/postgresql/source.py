@@ -25,9 +25,9 @@ from lynq.sources.postgresql.types import (
     uid_parameter,
 )
 from lynq.sources.query import Query
-from lynq.sources.read import Deadline
+from lynq.sources.read import Deadline, PageConverter
 from lynq.sources.resolver import ServerAddress
-from lynq.sources.rows import SourceColumn
+from lynq.sources.rows import ConvertedPage, SourceColumn
 from lynq.sources.statement import statement_failed
 
 # asyncpg has no types.
@@ -172,8 +172,7 @@ class _PostgreSQLCursor:
         with translate_errors(self._explain):
             async with self._deadline.enforced():
                 prepared = await self._connection.prepare(self._query.sql(DIALECT))
-                # The last attribute is the size of the row.
-                self._columns = [column(each) for each in prepared.get_attributes()[:-1]]
+                self._columns = [column(each) for each in prepared.get_attributes()]
                 as_text = _positions(self._columns, is_sent_as_text)
                 bounded = _positions(self._columns, may_be_large)
                 condition, parameters = self._condition()
@@ -203,12 +202,12 @@ class _PostgreSQLCursor:
         """The columns, in the order of the query."""
         return self._columns
 
-    async def fetch(self, limit: int) -> Sequence[Sequence[Any]]:
+    async def fetch(self, limit: int, convert: PageConverter) -> ConvertedPage:
         """Return up to `limit` rows; none at the end of the result."""
         with translate_errors(self._explain):
             async with self._deadline.enforced():
                 rows: list[Sequence[Any]] = await self._cursor.fetch(limit)
-                return rows
+        return convert(rows)
 
     async def commit(self) -> None:
         """End the transaction; raise if the snapshot is older than the table's content."""

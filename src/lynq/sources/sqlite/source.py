@@ -3,6 +3,12 @@
 A read runs on one thread, because SQLite blocks. It can be stopped at any time: the progress
 handler ends a running statement, and locks are waited for in the event loop. A thread that a hung
 file system blocks is given up.
+
+Every value has its own type, so every column may hold a text of any size, but few tables do. So a
+read begins with a plain statement, in which SQLite refuses a value that is longer than a share of
+the largest row. Only then the read asks whether a row is too large, and continues, in the same
+snapshot, with a statement for such rows. It passes over the rows that it has already returned, and
+fails if these are others: a view may have a random order. Later reads begin with that statement.
 """
 
 import asyncio
@@ -14,9 +20,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+from lynq.api.source import VALUES_LIMIT
 from lynq.sources import text_values
 from lynq.sources.base import SourceFacts
 from lynq.sources.errors import (
+    Interrupted,
     InvalidSettings,
     Locked,
     MissingDatabase,
@@ -27,8 +35,8 @@ from lynq.sources.errors import (
     translate_errors,
 )
 from lynq.sources.query import Query, Table
-from lynq.sources.read import Deadline, Reading
-from lynq.sources.rows import SourceColumn
+from lynq.sources.read import PAGE_BYTES, Deadline, PageConverter, Reading
+from lynq.sources.rows import ConvertedPage, SourceColumn, joined_pages
 from lynq.sources.settings import MIB
 from lynq.sources.sqlite.settings import DIALECT, SQLiteSettings
 from lynq.sources.sqlite.thread import GRACE, WorkerThread, WorkerThreads
@@ -45,6 +53,20 @@ _LOCK_RETRY = 0.02
 
 _LONGEST_VALUE = 64 * MIB
 """Bytes of a value that SQLite loads into memory to find its size."""
+
+_LONGEST_ROW = VALUES_LIMIT
+"""Bytes of a row of the plain statement. `Dialect.size` counts half of them, so that no such row is
+too large, though SQLite may accept a value that is somewhat longer than its share: it compares the
+length only if the value does not fit into the memory of the last one."""
+
+_MOST_COLUMNS = 64
+"""Columns of the plain statement: with more, a share would be smaller than that memory."""
+
+_BATCH = 250
+"""Rows that are fetched and converted at once, which the processor's cache can hold."""
+
+_PAGE = 1000
+"""Rows of a page: a change of threads takes as long as many rows."""
 
 _TIMESTAMPS = frozenset(("DATE", "DATETIME", "TIMESTAMP"))
 
@@ -106,14 +128,25 @@ def _uri(file: Path, *, writes: bool) -> str:
 class SQLiteWorker:
     """The connection of one read. All methods but `stop` run on the worker thread."""
 
-    def __init__(self, settings: SQLiteSettings, query: Query, statement: str = "") -> None:
+    def __init__(
+        self,
+        settings: SQLiteSettings,
+        query: Query,
+        statement: str = "",
+        *,
+        expects_large_values: bool = False,
+    ) -> None:
         """Read `query`; with a `statement`, as it would leave the table."""
         self._settings = settings
         self._query = query
         self._statement = statement
         self._connection: sqlite3.Connection | None = None
         self._rows: sqlite3.Cursor | None = None
+        self._fetched: list[tuple[int, int]] = []
+        """Of each fetch from the plain statement, the number of rows, and the hash of the last."""
         self._stopped = False
+        self.expects_large_values = expects_large_values or len(query.columns) > _MOST_COLUMNS
+        """Whether the plain statement is not used, or is not used any more."""
 
     def stop(self) -> None:
         """Make the running or next statement fail soon. Any thread may call this."""
@@ -142,12 +175,43 @@ class SQLiteWorker:
         else:
             connection.execute("PRAGMA query_only = ON")
             connection.execute("BEGIN DEFERRED")
-        # Every value has its own type, so every column may hold a text of any size. Few tables do,
-        # and in a bounded query SQLite computes the size of a row again for each column.
+        self._rows = self._execute_query(connection)
+        return self._columns(connection)
+
+    def _execute_query(self, connection: sqlite3.Connection) -> sqlite3.Cursor:
+        if self.expects_large_values:
+            return self._execute_bounded(connection)
+        # The limit is not for the definitions of tables and views: load them before.
+        connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()
+        longest = _LONGEST_ROW // len(self._query.columns)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)
+        try:
+            return connection.execute(self._query.sql(DIALECT))
+        except sqlite3.DataError:
+            return self._execute_bounded(connection)
+
+    def _execute_bounded(self, connection: sqlite3.Connection) -> sqlite3.Cursor:
+        """Run the statement that leaves rows in the file that are too large, from the next row on.
+
+        Such a statement computes the size of a row again for each column, so whether there is such
+        a row is asked first.
+        """
+        self.expects_large_values = True
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
         (has_large_rows,) = connection.execute(self._query.large_rows_sql(DIALECT)).fetchone()
         bounded = range(len(self._query.columns)) if has_large_rows else ()
-        self._rows = connection.execute(self._query.sql(DIALECT, bounded=bounded))
-        return self._columns(connection)
+        rows = connection.execute(self._query.sql(DIALECT, bounded=bounded))
+        columns = len(self._query.columns)
+        for count, last in self._fetched:
+            page = rows.fetchmany(count)
+            if len(page) != count or hash(page[-1][:columns]) != last:
+                raise Interrupted(
+                    "the view returned other rows when it was read again because of a large value;"
+                    " the next read expects it",
+                    endpoint=self._settings.endpoint,
+                    table=self._query.table,
+                )
+        return rows
 
     def _execute_statement(self, connection: sqlite3.Connection) -> None:
         try:
@@ -157,9 +221,18 @@ class SQLiteWorker:
 
     def fetch(self, limit: int) -> Sequence[Sequence[Any]]:
         """Return up to `limit` rows; none at the end of the result."""
-        if self._rows is None or self._stopped:
+        if self._connection is None or self._rows is None or self._stopped:
             raise InterruptedError
-        return self._rows.fetchmany(limit)
+        if self.expects_large_values:
+            return self._rows.fetchmany(limit)
+        try:
+            page = self._rows.fetchmany(limit)
+        except sqlite3.DataError:
+            self._rows = self._execute_bounded(self._connection)
+            return self._rows.fetchmany(limit)
+        if page:
+            self._fetched.append((len(page), hash(page[-1])))
+        return page
 
     def close(self) -> None:
         """Close the connection."""
@@ -194,6 +267,7 @@ class SQLiteSource:
         self._settings = settings
         self._threads = WorkerThreads(settings.endpoint)
         self._workers: set[SQLiteWorker] = set()
+        self._tables_with_large_values: set[str] = set()
         self._closed = False
 
     def read(self, query: Query, *, tracked: frozenset[str] = frozenset()) -> Reading:
@@ -227,7 +301,8 @@ class SQLiteSource:
         settings = self._settings
         if self._closed:
             raise SourceConnectionFailed("the source is closed", endpoint=settings.endpoint)
-        worker = SQLiteWorker(settings, query, statement)
+        large = self._tables_with_large_values
+        worker = SQLiteWorker(settings, query, statement, expects_large_values=query.table in large)
         thread = self._threads.start()
         self._workers.add(worker)
         result = _Result(
@@ -244,6 +319,8 @@ class SQLiteSource:
                 self._threads.abandon(thread)
             thread.end()
             self._workers.discard(worker)
+            if worker.expects_large_values:
+                large.add(query.table)
 
 
 class _Result:
@@ -281,16 +358,27 @@ class _Result:
         """The columns, in the order of the query."""
         return self._columns
 
-    async def fetch(self, limit: int) -> Sequence[Sequence[Any]]:
-        """Return up to `limit` rows; none at the end of the result."""
-        return await self._on_thread(lambda: self._worker.fetch(limit))
+    async def fetch(self, limit: int, convert: PageConverter) -> ConvertedPage:
+        """Return up to `limit` rows, or more if they are small; none at the end of the result."""
+        return await self._on_thread(lambda: self._fetch(limit, convert))
+
+    def _fetch(self, limit: int, convert: PageConverter) -> ConvertedPage:
+        batches: list[ConvertedPage] = []
+        rows = size = 0
+        while rows < _PAGE and size < PAGE_BYTES:
+            batch = convert(self._worker.fetch(min(limit, _BATCH)))
+            if not batch.seen:
+                break
+            batches.append(batch)
+            rows, size = rows + batch.seen, size + batch.size
+        return joined_pages(batches)
 
     async def close(self) -> bool:
         """Close the file; return False if the thread does not answer.
 
         The thread closes the file itself once its system call returns.
         """
-        closed = asyncio.wrap_future(self._thread.submit(self._worker.close))
+        closed = self._thread.submit(self._worker.close)
         done, _ = await asyncio.wait([closed], timeout=GRACE)
         return bool(done)
 
@@ -298,7 +386,7 @@ class _Result:
         with translate_errors(self._explain):
             async with self._deadline.enforced():
                 try:
-                    return await asyncio.wrap_future(self._thread.submit(work))
+                    return await self._thread.submit(work)
                 except asyncio.CancelledError:
                     # The running statement fails soon; `close` waits for it, but not for long.
                     self._worker.stop()

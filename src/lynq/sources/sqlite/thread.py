@@ -6,10 +6,12 @@ the volume ever answers, and the next read has another thread. They are daemon t
 ends without them. A source abandons at most `MAX_ABANDONED` threads that are still blocked.
 """
 
+import asyncio
 import queue
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from contextlib import suppress
+from functools import partial
 from typing import Final, TypeVar
 
 from lynq.sources.errors import Endpoint, SourceConnectionFailed
@@ -30,22 +32,22 @@ class WorkerThread:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
-    def submit(self, work: Callable[[], T]) -> Future[T]:
-        """Run work after all earlier work."""
-        job: Future[T] = Future()
-        # A running future ignores the cancellation of its caller.
-        job.set_running_or_notify_cancel()
+    def submit(self, work: Callable[[], T]) -> asyncio.Future[T]:
+        """Run work after all earlier work, whether the future is cancelled or not."""
+        loop = asyncio.get_running_loop()
+        outcome: asyncio.Future[T] = loop.create_future()
 
         def run() -> None:
             try:
-                result = work()
+                settle = partial(outcome.set_result, work())
             except BaseException as error:  # noqa: BLE001 - raised again in the event loop
-                job.set_exception(error)
-            else:
-                job.set_result(result)
+                settle = partial(outcome.set_exception, error)
+            # The loop may have been closed while a file system did not answer.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(_settle, outcome, settle)
 
         self._work.put(run)
-        return job
+        return outcome
 
     def end(self) -> None:
         """End the thread after all earlier work; do not wait for it."""
@@ -59,6 +61,11 @@ class WorkerThread:
     def _run(self) -> None:
         while work := self._work.get():
             work()
+
+
+def _settle(outcome: asyncio.Future[T], settle: Callable[[], None]) -> None:
+    if not outcome.cancelled():
+        settle()
 
 
 class WorkerThreads:
