@@ -118,6 +118,18 @@ async def test_pages_add_up_to_the_table(engine: Engine) -> None:
     assert reading.summary.seen == 4000
 
 
+async def test_older_mysql_driver_returns_the_same_rows(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = new_table()
+    await engine.execute(f"CREATE TABLE {table} {TENANTS}")
+    await fill(engine, table, 4000)
+    async with opened(engine.settings) as source:
+        rows, summary = await read(source, tenants(table))
+        monkeypatch.setattr("lynq.sources.mysql.source._parse_rows", None)
+        assert await read(source, tenants(table)) == (rows, summary)
+
+
 async def test_summary_exists_only_after_the_end(engine: Engine) -> None:
     table = new_table()
     await engine.execute(f"CREATE TABLE {table} {TENANTS}")

@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 
 from lynq.sources import Query, Row
 from lynq.sources.read import FIRST_PAGE, LARGEST_PAGE, PAGE_BYTES, _page_limit
-from lynq.sources.rows import ACTIVE, RowLayout, SourceColumn, active_rows
+from lynq.sources.rows import (
+    ACTIVE,
+    RowLayout,
+    SourceColumn,
+    active_rows,
+    converted_page,
+    joined_pages,
+)
 
 QUERY = Query(table="t", uid="u", activate="a", extras={"x": "c", "y": "d"})
 COLUMNS = [SourceColumn(name, "text") for name in QUERY.columns]
@@ -25,6 +32,20 @@ def rows(*page: Sequence[Any], layout: RowLayout = LAYOUT) -> list[Row]:
 @given(st.lists(TEXTS))
 def test_active_rows_keep_their_order_and_texts(page: list[tuple[str, ...]]) -> None:
     assert [row.texts for row in rows(*page)] == [texts for texts in page if texts[1] in ACTIVE]
+
+
+@given(st.lists(TEXTS), st.integers(1, 5))
+def test_page_counts_bytes_and_tracked_inactive_rows_however_it_is_divided(
+    page: list[tuple[str, ...]], size: int
+) -> None:
+    active = [texts for texts in page if texts[1] in ACTIVE]
+    tracked = frozenset(texts[0] for texts in page[::2])
+    batches = [page[start : start + size] for start in range(0, len(page), size)]
+    whole = converted_page(LAYOUT, tracked, page)
+    assert whole == joined_pages([converted_page(LAYOUT, tracked, batch) for batch in batches])
+    assert whole.size == sum(len(text.encode()) + 3 for texts in active for text in texts)
+    assert whole.inactive == {texts[0] for texts in page if texts[1] not in ACTIVE} & tracked
+    assert whole.seen == len(page)
 
 
 @given(TEXTS, TEXTS)
