@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from lynq.api.source import VALUES_LIMIT
 from lynq.sources import Query, Row, SQLiteSettings, errors, open_source
+from lynq.sources.read import FIRST_PAGE
 from lynq.sources.rows import RowLayout, active_rows
 from lynq.sources.sqlite import source as sqlite_source
 from sources.engines import read
@@ -89,6 +90,18 @@ async def test_view_with_other_rows_behind_a_long_value_fails_and_is_read_next_t
     rows, _ = await read(source, query)
     await source.close()
     assert {row.extras["b"] for row in rows} == {"x", *map(str, range(3000))}
+
+
+async def test_view_that_reorders_rows_of_a_page_before_a_long_value_fails(tmp_path: Path) -> None:
+    rows = [("1", "a", n) for n in range(FIRST_PAGE + 9)]
+    create(tmp_path, [*rows, ("1", "x" * (SHARE + 9), len(rows))])
+    last = FIRST_PAGE - 1
+    page = f"SELECT * FROM (SELECT *, 0 AS n FROM tenants WHERE b < {last} ORDER BY random())"
+    execute(
+        tmp_path, f"CREATE VIEW v AS {page} UNION ALL SELECT *, 1 FROM tenants WHERE b >= {last}"
+    )
+    with pytest.raises(errors.Interrupted, match="read again"):
+        await read_view(tmp_path)
 
 
 async def test_definition_longer_than_a_value_is_read(tmp_path: Path) -> None:

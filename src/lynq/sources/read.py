@@ -20,7 +20,7 @@ from lynq.sources.settings import MIB, Settings
 FIRST_PAGE = 50
 """Rows of the first page, when the size of rows is not known yet."""
 
-LARGEST_PAGE = 500
+LARGEST_PAGE = 250
 """Maximum number of rows of a page: enough to hide the round trip.
 
 It bounds rows, not bytes. A row whose texts have more than VALUES_LIMIT stays on the server, but

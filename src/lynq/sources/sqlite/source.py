@@ -16,6 +16,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -125,6 +126,11 @@ def _uri(file: Path, *, writes: bool) -> str:
     return f"file:{quote(str(file))}?mode=rw" if writes else read_only_uri(file)
 
 
+def _hash_of_uids(page: Sequence[Sequence[Any]]) -> int:
+    """Return a hash of the uids of rows, in their order; the uid is the first column."""
+    return hash(tuple(map(itemgetter(0), page)))
+
+
 class SQLiteWorker:
     """The connection of one read. All methods but `stop` run on the worker thread."""
 
@@ -143,7 +149,7 @@ class SQLiteWorker:
         self._connection: sqlite3.Connection | None = None
         self._rows: sqlite3.Cursor | None = None
         self._fetched: list[tuple[int, int]] = []
-        """Of each fetch from the plain statement, the number of rows, and the hash of the last."""
+        """Of each fetch from the plain statement, the number of rows and the hash of their uids."""
         self._stopped = False
         self.expects_large_values = expects_large_values or len(query.columns) > _MOST_COLUMNS
         """Whether the plain statement is not used, or is not used any more."""
@@ -201,10 +207,9 @@ class SQLiteWorker:
         (has_large_rows,) = connection.execute(self._query.large_rows_sql(DIALECT)).fetchone()
         bounded = range(len(self._query.columns)) if has_large_rows else ()
         rows = connection.execute(self._query.sql(DIALECT, bounded=bounded))
-        columns = len(self._query.columns)
-        for count, last in self._fetched:
+        for count, uids in self._fetched:
             page = rows.fetchmany(count)
-            if len(page) != count or hash(page[-1][:columns]) != last:
+            if len(page) != count or _hash_of_uids(page) != uids:
                 raise Interrupted(
                     "the view returned other rows when it was read again because of a large value;"
                     " the next read expects it",
@@ -231,7 +236,7 @@ class SQLiteWorker:
             self._rows = self._execute_bounded(self._connection)
             return self._rows.fetchmany(limit)
         if page:
-            self._fetched.append((len(page), hash(page[-1])))
+            self._fetched.append((len(page), _hash_of_uids(page)))
         return page
 
     def close(self) -> None:
