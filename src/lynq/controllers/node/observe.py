@@ -21,7 +21,7 @@ from lynq.controllers.installation_key import CurrentKey
 from lynq.controllers.node.claims import NodeClaims
 from lynq.controllers.node.kube_errors import NODE_WIDE_ERRORS, is_transient
 from lynq.controllers.node.live_bodies import decoded
-from lynq.controllers.node.slow_render import LoopTime, RenderPools, TemplateKey
+from lynq.controllers.node.slow_render import LoopTime, RenderPools, StillRendering, TemplateKey
 from lynq.controllers.node.state import CachedRender, NodeState, RenderId
 from lynq.core.node.adoption_policy import is_written_as_adopted
 from lynq.core.node.decide import is_done_once
@@ -41,10 +41,6 @@ from lynq.kube import Client, Discovery
 from lynq.kube.errors import Forbidden, GroupUnavailable, KubeError, NotFound, UnknownKind
 
 
-class _StillRendering(Exception):  # noqa: N818 - a state, not an error
-    """A background render of the resource is not finished."""
-
-
 @dataclass(frozen=True, slots=True)
 class ObservedResource:
     """One resource of a node: the facts for the core, and the handles of its object."""
@@ -54,6 +50,8 @@ class ObservedResource:
     """None if the kind cannot be watched, or the resource could not be rendered."""
     child: Child | None = None
     rendered: Rendered | None = None
+    lacks_heavy_render: bool = False
+    """Whether a heavy render was not finished when the resource was observed."""
 
     @property
     def ref(self) -> ObjectRef:
@@ -123,7 +121,9 @@ class Observer:
         observation = _Observation(self, node, owner, renderer, state, listed, records, now)
         resources = tuple(resources)
         observed = await gather_or_cancel(observation.observe(resource) for resource in resources)
-        state.drop_heavy_renders()
+        # A render may have finished since: the next reconcile has its result.
+        if not any(resource.lacks_heavy_render for resource in observed):
+            state.drop_heavy_renders()
         return dict(zip((resource.id for resource in resources), observed, strict=True))
 
     async def kind(
@@ -206,8 +206,9 @@ class _Observation:
             return await self._observe_watched(resource)
         except RenderError as error:
             return ObservedResource(ResourceFacts(resource=resource, render_error=str(error)))
-        except _StillRendering:
-            return ObservedResource(ResourceFacts(resource=resource, is_rendering=True))
+        except StillRendering as pending:
+            facts = ResourceFacts(resource=resource, is_rendering=True)
+            return ObservedResource(facts, lacks_heavy_render=pending.is_heavy)
 
     async def _observe_watched(self, resource: TResource) -> ObservedResource:
         try:
@@ -299,7 +300,7 @@ class _Observation:
     ) -> Rendered:
         """Render on the event loop if that is quick, otherwise in the background.
 
-        Raises _StillRendering until a background render is finished. Its failure is kept: a
+        Raises StillRendering until a background render is finished. Its failure is kept: a
         template that hits a limit is not rendered again before the node changes.
         """
         renders, render_id = self.state.renders, RenderId(resource.id, namespaced, with_body)
@@ -314,7 +315,7 @@ class _Observation:
                 return result
             cached = renders[render_id] = result
         if not cached.pending.done():
-            raise _StillRendering
+            raise StillRendering(is_heavy=not cached.is_slow)
         return cached.pending.result()
 
     def _try_render(

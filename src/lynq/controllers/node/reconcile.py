@@ -111,8 +111,10 @@ class NodeReconciler:
         state.released.clear()
         inventory = inventory_of(node, desired.variables)
         observed = await self._observe(node, desired, inventory, state)
-        if state.has_heavy_render and _was_reported(node):
-            # The status stays as it is until the render is finished, which requeues the node.
+        lacks_render = any(resource.lacks_heavy_render for resource in observed.values())
+        if lacks_render and _was_reported(node):
+            # The status stays as it is. The end of the render requeues the node, also if it was
+            # reached since: a garbage collection can make any render heavy for a moment.
             return Result()
         stale = self._find_stale(node, observed, inventory)
         now, interval = self._context.clock(), self._context.options.force_reapply_interval

@@ -37,6 +37,14 @@ PendingRender: TypeAlias = "Future[Rendered]"
 """The render of one object; its exception is a RenderError if it fails."""
 
 
+class StillRendering(Exception):  # noqa: N818 - a state, not an error
+    """A background render of a resource is not finished."""
+
+    def __init__(self, *, is_heavy: bool) -> None:
+        super().__init__()
+        self.is_heavy = is_heavy
+
+
 class RenderPool:
     """Threads that render one object at a time, in turns between hubs."""
 

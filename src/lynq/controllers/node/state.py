@@ -138,18 +138,10 @@ class NodeState:
         if render := self.renders.pop(render_id, None):
             render.pending.cancel()
 
-    @property
-    def has_heavy_render(self) -> bool:
-        """Whether a heavy render is not finished."""
-        return any(
-            not render.is_slow and not render.pending.done() for render in self.renders.values()
-        )
-
     def drop_heavy_renders(self) -> None:
         """Forget the results of heavy renders, once a reconcile has had all of them."""
-        if not self.has_heavy_render:
-            for render_id in [key for key, kept in self.renders.items() if kept.has_heavy_result]:
-                del self.renders[render_id]
+        for render_id in [key for key, kept in self.renders.items() if kept.has_heavy_result]:
+            del self.renders[render_id]
 
     def last_write(self, ref: ObjectRef) -> LastWrite | None:
         """Return our last write of an object."""
