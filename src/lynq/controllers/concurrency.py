@@ -5,7 +5,7 @@ three databases that hang would block all hubs.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any, Final, TypeAlias, TypeVar
 
 T = TypeVar("T")
@@ -47,14 +47,14 @@ async def run_beside(
 
 
 async def for_each_parallel(
-    items: Sequence[T],
+    items: Iterable[T],
     process: Callable[[T], Awaitable[None]],
     limit: Callable[[], int] = lambda: MAX_PARALLEL,
 ) -> None:
     """Process all items, started in order; the first failure cancels the rest and is raised.
 
     At most `limit` items, and at least one, are processed at the same time. The limit is asked for
-    again after each item.
+    again after each item. An item is taken when it is started.
     """
     remaining = iter(items)
     running = 0

@@ -13,7 +13,8 @@ gone. A vanished row is believed as long as its read is recent: a plan may have 
 """
 
 import asyncio
-from collections.abc import Awaitable
+from collections import deque
+from collections.abc import Awaitable, Iterator
 from datetime import datetime
 from typing import Final
 
@@ -91,7 +92,13 @@ class PlanApplier:
         """
         clock = asyncio.get_running_loop().time
         until = clock() + self._context.timing.hub_write_turn
-        result, due, execution.remaining = execution.result, execution.remaining, []
+        result, waiting = execution.result, deque(execution.remaining)
+        execution.remaining = []
+
+        def due() -> Iterator[Write]:
+            # A turn that is over leaves the rest alone: a hub may have ten thousand writes.
+            while waiting and not (result.stopped or result.is_outage) and clock() < until:
+                yield waiting.popleft()
 
         async def apply_one(write: Write) -> None:
             hub = self._context.hubs.get(execution.hub.metadata.key)
@@ -100,15 +107,17 @@ class PlanApplier:
                 return
             if result.is_outage or not self._may_send(write, execution, hub):
                 result.failed += 1
-            elif clock() >= until:
-                execution.remaining.append(write)
-            else:
-                started = clock()
-                error = await self._write(execution.hub, write, state)
-                self._window.record(clock() - started)
-                result.record(failed=error is not None, outage=isinstance(error, _OUTAGE_ERRORS))
+                return
+            started = clock()
+            error = await self._write(execution.hub, write, state)
+            self._window.record(clock() - started)
+            result.record(failed=error is not None, outage=isinstance(error, _OUTAGE_ERRORS))
 
-        await for_each_parallel(due, apply_one, lambda: self._window.size)
+        await for_each_parallel(due(), apply_one, lambda: self._window.size)
+        if result.is_outage:
+            result.failed += len(waiting)
+        elif not result.stopped:
+            execution.remaining = list(waiting)
 
     async def delete(
         self, hub: LynqHub, deletion: NodeDeletion, write: WriteState
