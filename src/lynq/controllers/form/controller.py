@@ -4,7 +4,7 @@ It also adds the finalizer of protected forms. It writes no nodes. The hub contr
 `FormValidator`, so a form that is reported as invalid is not rolled out.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 
 import structlog
@@ -207,9 +207,13 @@ class FormController:
     def _retained_ids(self, form: LynqForm) -> frozenset[str]:
         """Return the retained ids without those that no node needs any more."""
         key, retained = form.metadata.key, self._context.retained_ids
-        ids = without_unlisted(retained.of(key), form.spec, self._context.nodes.by(BY_FORM, key))
+        ids = without_unlisted(retained.of(key), form.spec, self._nodes(key))
         retained.set(key, ids)
         return ids
+
+    def _nodes(self, form: ObjectKey) -> Iterator[LynqNode]:
+        """Yield the nodes of a form, which are not even listed if the first is not asked for."""
+        yield from self._context.nodes.by(BY_FORM, form)
 
     async def _write_status(
         self, form: LynqForm, problems: tuple[Problem, ...], assessment: RolloutAssessment
