@@ -57,6 +57,7 @@ MODULES = (
     "lynq.core.hub.initial_inventory",
     "lynq.core.hub.plan",
     "lynq.core.hub.plan_cache",
+    "lynq.core.hub.plan_check",
     "lynq.core.hub.prune",
     "lynq.core.hub.rollout",
     "lynq.core.hub.selected_rows",

@@ -1,4 +1,4 @@
-"""Measures the CPU time of a hub's plan: new rows, unchanged rows, changed rows.
+"""Measures the CPU time of a hub's plan: new rows, unchanged rows, changed rows, many syncs.
 
 A plan is pure, so that CPU time is all it costs, and other load of the machine hardly counts. The
 time per node of a plan of all rows must not grow with the number of nodes. A plan of changes costs
@@ -7,12 +7,14 @@ a comparison per row that was read, and nothing per row if the source names the 
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar
 
 import pytest
 
 from lynq.core.hub.plan import FormCandidate, PlanInputs, plan_hub
 from lynq.core.hub.plan_cache import Changes, plan_all
+from lynq.core.hub.render_budget import RenderBudget
 from lynq.sources import Query, Row
 from lynq.sources.rows import RowLayout, SourceColumn
 from unit.core.hub.fixtures import NOON, Cluster, a_form, a_hub, is_empty, resource
@@ -95,4 +97,47 @@ def test_plan(number: int) -> None:
         f"\n{number} rows, CPU ms: all new {created * 1e3:.0f}, all planned {all_rows * 1e3:.0f}, "
         f"unchanged {unchanged * 1e3:.1f}, one changed {polled * 1e3:.1f}, "
         f"one pushed {pushed * 1e3:.2f}"
+    )
+
+
+SYNCS = 50
+"""How many syncs the creation of all nodes takes."""
+
+
+@pytest.mark.parametrize("number", [500, 3_000, 10_000])
+def test_creation_in_many_syncs(number: int) -> None:
+    """New nodes are created in batches, and each sync plans again."""
+    form = FormCandidate(a_form("web", *(resource(name) for name in ("app", "web", "data"))))
+    hub, cluster, rows = a_hub(), Cluster(), read(number, "pro")
+    renders = 0
+
+    def counted() -> float:
+        # Two readings per render.
+        nonlocal renders
+        renders += 1
+        return 0.0
+
+    def inputs() -> PlanInputs:
+        budget = RenderBudget(clock=counted)
+        nodes = cluster.nodes.values()
+        return PlanInputs(hub=hub, forms=[form], rows=rows, nodes=nodes, render_budget=budget)
+
+    start = time.process_time()
+    plan, cache = plan_all(inputs(), NOON)
+    seconds = time.process_time() - start
+    assert cache
+    while plan.creates:
+        sent = plan.creates[: max(1, number // SYNCS)]
+        cluster.apply(replace(plan, creates=sent))
+        nodes = {creation.name: cluster.nodes[creation.name] for creation in sent}
+        changes = Changes(names=nodes.keys(), nodes=nodes)
+        start = time.process_time()
+        planned = cache.plan_changes(inputs(), changes, NOON)
+        assert planned
+        cache.update(planned)
+        seconds += time.process_time() - start
+        plan = planned.plan
+    print(  # noqa: T201 - a measurement
+        f"\n{number} nodes in {SYNCS} syncs: {seconds * 1e6 / number:.0f} µs per node, "
+        f"{renders / 2 / number:.1f} renders per node, one of which compares it when it exists"
     )

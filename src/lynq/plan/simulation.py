@@ -27,7 +27,7 @@ from lynq.controllers.context import BY_HUB, ControllerContext
 from lynq.controllers.decoding import RawObject
 from lynq.controllers.events import EventEmitter
 from lynq.controllers.form_validation import FormValidator
-from lynq.controllers.hub.plan import hub_nodes
+from lynq.controllers.hub.snapshot import hub_nodes
 from lynq.controllers.node.controller import NodeController
 from lynq.controllers.options import Options
 from lynq.core.graph.gate import FAILED_STATES

@@ -44,7 +44,7 @@ class OperatorMetrics:
 
         self._plan_mismatches = Counter(
             "lynq_plan_mismatch_total",
-            "Plans of changed rows that differ from the plan of all rows, which is carried out",
+            "Plans of changed rows that differ from a plan of all rows; all rows are planned again",
             registry=registry,
         )
 

@@ -1,6 +1,7 @@
 """The hub planner with filled caches: plans of changes, and their comparison with all rows."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,9 +13,11 @@ from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
+from background_tasks import run_in_background
 from lynq.api import LynqForm, LynqHub, LynqNode, NodeStatus
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_ROLLOUT_UPDATE_START
+from lynq.controllers.concurrency import BackgroundJobs
 from lynq.controllers.context import ControllerContext
 from lynq.controllers.decoding import RawObject
 from lynq.controllers.hub.handlers import HubEventHandlers
@@ -23,6 +26,7 @@ from lynq.controllers.hub.state import HubState, HubStates
 from lynq.controllers.options import Options
 from lynq.core.hub.plan import FormCandidate, HubPlan, PlanInputs
 from lynq.core.hub.plan_cache import PlanCache, plan_all
+from lynq.core.hub.plan_check import PlanCheck
 from lynq.core.hub.state import ReadRows, UserRequests
 from lynq.kube import RuntimeMetrics, WorkQueue
 from lynq.telemetry import OperatorMetrics
@@ -39,6 +43,7 @@ from unit.core.hub.fixtures import (
     rows,
     updated,
 )
+from waiting import eventually
 
 UIDS = ("acme", "beta", "corp")
 MISMATCHES = "lynq_plan_mismatch_total"
@@ -73,7 +78,15 @@ class Operator:
             no_client, Options(), RuntimeMetrics.unexposed(), OperatorMetrics(self.registry)
         )
         validator: Any = Validator()
-        self.planner = HubPlanner(self.context, workloads_ready=lambda _: True, validator=validator)
+        self.jobs = BackgroundJobs()
+        self.requeued: list[ObjectKey] = []
+        self.planner = HubPlanner(
+            self.context,
+            workloads_ready=lambda _: True,
+            validator=validator,
+            jobs=self.jobs,
+            requeue=self.requeued.append,
+        )
         self.states = HubStates()
         HubEventHandlers(self.context, WorkQueue[ObjectKey](), self.states).attach()
         self.context.forms.cache.store_response(self._stored(self.form, "web-uid"))
@@ -84,12 +97,16 @@ class Operator:
         self.state = HubState(self.hub.metadata.uid)
         self.states.put(self.hub.metadata.key, self.state)
 
-    async def sync(self, read: list[ARow], changed: frozenset[str] | None = None) -> HubPlan:
-        """Plan with these rows, and send the writes."""
+    async def plan(self, read: list[ARow], changed: frozenset[str] | None = None) -> HubPlan:
+        """Plan with these rows."""
         received = ReadRows(
             IndexedRows(read), "db", NOON, UserRequests.of(self.hub), changed=changed
         )
-        plan = (await self.planner.plan(self.hub, received, self.state)).plan
+        return (await self.planner.plan(self.hub, received, self.state)).plan
+
+    async def sync(self, read: list[ARow], changed: frozenset[str] | None = None) -> HubPlan:
+        """Plan with these rows, and send the writes."""
+        plan = await self.plan(read, changed)
         for creation in plan.creates:
             self.store(creation.node, uid=f"uid-{creation.name}")
         for update in plan.updates:
@@ -97,6 +114,11 @@ class Operator:
         for deletion in plan.deletes:
             self.delete(deletion.name)
         return plan
+
+    async def finish_check(self) -> None:
+        """Run the comparison that the last plan has started, to its end."""
+        async with run_in_background(self.jobs.run()):
+            await eventually(lambda: self.state.plan.check is None, within=10, every=0.01)
 
     def node(self, name: str) -> LynqNode:
         node = self.context.nodes.get(ObjectKey("prod", name))
@@ -118,9 +140,13 @@ class Operator:
         return msgspec.json.decode(encoded, type=RawObject)
 
     @property
-    def plans_of_changes(self) -> int:
+    def cache(self) -> PlanCache:
         assert self.state.plan.cache
-        return self.state.plan.cache.plans
+        return self.state.plan.cache
+
+    @property
+    def plans_of_changes(self) -> int:
+        return self.cache.plans
 
     @property
     def mismatches(self) -> float | None:
@@ -191,28 +217,120 @@ async def test_every_twentieth_plan_is_compared_with_all_rows() -> None:
     for number in range(1, 20):
         await operator.sync(rows(*UIDS))
         assert operator.plans_of_changes == number
+        assert operator.state.plan.check is None
     await operator.sync(rows(*UIDS))
+    assert operator.state.plan.check
     assert operator.plans_of_changes == 0
+    await operator.finish_check()
     assert operator.mismatches == 0
+    assert operator.state.plan.cache
+    assert operator.requeued == []
 
 
-async def test_plan_of_all_rows_wins_over_a_differing_plan_of_changes() -> None:
+async def test_changed_row_does_not_wait_for_the_comparison() -> None:
     operator = Operator()
     await operator.sync(rows(*UIDS))
     await operator.sync(rows(*UIDS))
-    cache = operator.state.plan.cache
-    assert cache
-    # As if a change of this row had been overlooked.
+    operator.cache.plans = 19
+    await operator.sync(rows(*UIDS))
+    assert operator.state.plan.check
+    # Meanwhile rows and nodes change, and the plan that is compared was made before.
+    read = [*rows("acme", "beta"), *rows("corp", plan="pro"), *rows("dawn")]
+    plan = await operator.sync(read, changed=frozenset({"corp", "dawn"}))
+    assert (list(updated(plan)), created(plan)) == (["corp-web"], ["dawn-web"])
+    operator.delete("acme-web")
+    await operator.finish_check()
+    assert operator.mismatches == 0
+    assert created(await operator.sync(read)) == ["acme-web"]
+
+
+async def test_second_comparison_does_not_start_during_the_first() -> None:
+    operator = Operator()
+    await operator.sync(rows(*UIDS))
+    await operator.sync(rows(*UIDS))
+    operator.cache.plans = 19
+    await operator.sync(rows(*UIDS))
+    first = operator.state.plan.check
+    operator.cache.plans = 19
+    await operator.sync(rows(*UIDS))
+    assert operator.state.plan.check is first
+
+
+async def with_overlooked_row() -> tuple[Operator, list[ARow]]:
+    """Return an operator that has planned as if the change of a row had been overlooked."""
+    operator = Operator()
+    await operator.sync(rows(*UIDS))
+    await operator.sync(rows(*UIDS))
     read = [*rows("acme", "beta"), *rows("corp", plan="pro")]
-    cache.rows["corp"] = read[-1]
-    cache.plans = 19
+    operator.cache.rows["corp"] = read[-1]
+    operator.cache.plans = 19
+    assert is_empty(await operator.sync(read))
+    return operator, read
+
+
+async def test_all_rows_are_planned_again_after_a_differing_plan_of_changes() -> None:
+    operator, read = await with_overlooked_row()
     with capture_logs() as logs:
-        plan = await operator.sync(read)
-    assert list(updated(plan)) == ["corp-web"]
+        await operator.finish_check()
     assert operator.mismatches == 1
     (line,) = [line for line in logs if line["log_level"] == "error"]
     assert (line["hub"], line["nodes"]) == ("prod/shop", "corp-web")
     assert "pro'" not in str(line)
+    assert operator.requeued == [operator.hub.metadata.key]
+    assert operator.state.plan.requested
+    assert list(updated(await operator.sync(read))) == ["corp-web"]
+
+
+async def test_difference_that_is_found_during_a_plan_counts_for_the_next_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    operator, read = await with_overlooked_row()
+    plan_changes = PlanCache.plan_changes
+
+    def plan_slowly(*args: Any, **options: Any) -> Any:
+        planned = plan_changes(*args, **options)
+        deadline = time.monotonic() + 10
+        while operator.state.plan.check and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return planned
+
+    monkeypatch.setattr(PlanCache, "plan_changes", plan_slowly)
+    async with run_in_background(operator.jobs.run()):
+        assert is_empty(await operator.sync(read))
+    assert operator.mismatches == 1
+    assert list(updated(await operator.sync(read))) == ["corp-web"]
+
+
+async def test_all_rows_are_planned_again_after_a_failed_comparison(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    operator, read = await with_overlooked_row()
+    monkeypatch.setattr(PlanCheck, "differing_nodes", lambda _: 1 / 0)
+    with capture_logs() as logs:
+        await operator.finish_check()
+    assert "plan not checked" in [line["event"] for line in logs]
+    assert operator.mismatches == 0
+    assert operator.requeued == [operator.hub.metadata.key]
+    assert list(updated(await operator.sync(read))) == ["corp-web"]
+
+
+async def test_comparison_of_a_closed_hub_is_canceled() -> None:
+    operator, _ = await with_overlooked_row()
+    operator.planner.abandon_check(operator.state.plan)
+    await operator.finish_check()
+    assert operator.mismatches == 0
+    assert operator.requeued == []
+
+
+async def test_unsent_write_is_planned_once() -> None:
+    """The writes of ten thousand rows take many syncs: none renders the remaining nodes again."""
+    operator = Operator()
+    plan = await operator.plan(rows(*UIDS))
+    assert len(plan.creates) == 3
+    operator.store(plan.creates[0].node, uid="uid-acme")
+    again = await operator.plan(rows(*UIDS))
+    assert again.creates == plan.creates[1:]
+    assert again.screened.nodes.keys() == {"acme-web"}
 
 
 def during_plans(monkeypatch: pytest.MonkeyPatch, change: Callable[[], None]) -> None:

@@ -76,7 +76,13 @@ class HubController:
         self._handlers = HubEventHandlers(context, queue, self._states)
         self._reader = RowReader(context, queue, emitter, self._jobs)
         self._push = PushSubscriptions(context.clock, queue, self._jobs)
-        self._planner = HubPlanner(context, workloads_ready=workloads_ready, validator=validator)
+        self._planner = HubPlanner(
+            context,
+            workloads_ready=workloads_ready,
+            validator=validator,
+            jobs=self._jobs,
+            requeue=lambda key: queue.add(key, group=str(key)),
+        )
         self._confirmer = DeletionConfirmer(context)
         self._guard_status = GuardStatusWriter(context)
         self._applier = PlanApplier(context, emitter)
@@ -271,6 +277,7 @@ class HubController:
     async def _close(self, key: ObjectKey, state: HubState) -> None:
         """Close the push channel, the read in progress, the watches of Secrets and the source."""
         self._push.close(state.source)
+        self._planner.abandon_check(state.plan)
         self._reader.abandon(state.read)
         self._reader.forget(key)
         await close_source(state.source)

@@ -2,8 +2,12 @@
 
 A plan of ten thousand unchanged rows finds nothing to do and costs half a second. The cache has
 what the last plan has seen: rows by uid, nodes by name, and which nodes are up to date. A row is
-planned again if it changed, if a node of it changed, or if the last plan wrote one of its nodes.
-These rows and their nodes are planned by `plan_hub` itself, as if the hub had no others.
+planned again if it changed, or if a node of it changed. These rows and their nodes are planned by
+`plan_hub` itself, as if the hub had no others.
+
+A write that was planned and whose node has not changed since was not sent yet, or was rejected. It
+is part of the next plan as it is: ten thousand new nodes take minutes, and to render them again in
+each sync would cost more than to create them. A write that was accepted changes its node.
 
 That is the same as a plan of all rows only where rows do not affect each other. So the cache is
 made only from a plan without such effects, and its result is dropped if it has one; then all rows
@@ -16,8 +20,8 @@ are planned:
 - the hub, a form or the key has changed; a form is paused, invalid or unreadable; the source has
   changed; an approval is requested.
 
-From time to time both plans are made and compared. A difference is a bug of this module: it is
-counted and logged, and the plan of all rows is carried out.
+From time to time both plans are made and compared (`lynq.core.hub.plan_check`). A difference is a
+bug of this module.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -32,7 +36,7 @@ from lynq.api.node_metadata import is_deleting, is_superseded
 from lynq.core.guard.absence import Absences
 from lynq.core.guard.approval import NO_APPROVAL
 from lynq.core.guard.deletion import is_held
-from lynq.core.hub.diff import CheckedSpec, NodeWrite
+from lynq.core.hub.diff import CheckedSpec, NodeCreation, NodeUpdate, NodeWrite
 from lynq.core.hub.plan import FormCandidate, HubPlan, PlanInputs, plan_hub
 from lynq.core.hub.row_values import RowLike
 
@@ -106,11 +110,13 @@ class ChangesPlan:
     """The plan of a hub's changes."""
 
     plan: HubPlan
-    """Its rows, nodes and checked specs are those of the changes only."""
+    """Its rows, nodes and checked specs are those of the changes only. Its writes are all."""
     changes: Changes
     rows: _ChangedRows
     planned: Collection[str]
     """The names of the nodes that the plan has considered."""
+    carried: Collection[str]
+    """The names of the nodes whose writes are those of an earlier plan."""
     unsettled: frozenset[str]
 
 
@@ -129,12 +135,16 @@ class PlanCache:
     checked_specs: dict[str, CheckedSpec]
     live: int
     """Number of the hub's nodes that are not being deleted."""
+    pending: dict[str, NodeWrite]
+    """The writes of the last plan by the name of the node, except those under maxSkew."""
     unsettled: frozenset[str]
-    """The uids of rows that are planned again: their nodes were written, or depend on the time."""
+    """The uids of rows that are planned again: written under maxSkew, or dependent on the time."""
     full_plan_at: datetime
     """When all rows were planned."""
     plans: int = 0
     """Number of plans since then."""
+    is_wrong: bool = False
+    """Whether a plan of all rows has found a difference."""
 
     @classmethod
     def of(cls, inputs: PlanInputs, plan: HubPlan, now: datetime) -> "PlanCache | None":
@@ -147,6 +157,9 @@ class PlanCache:
         pairs = dict(plan.screened.nodes)
         if len(rows) != len(listed) or not nodes.keys() <= pairs.keys():
             return None
+        limited = _limited_forms(inputs.forms)
+        writes = _node_writes(plan)
+        counted = {write.pair.uid for write in writes if write.pair.form in limited}
         return cls(
             inputs=_Inputs.of(inputs),
             rows=rows,
@@ -155,38 +168,46 @@ class PlanCache:
             pairs=pairs,
             checked_specs=dict(plan.checked_specs),
             live=_live(nodes.values()),
-            unsettled=_unsettled(plan, nodes),
+            pending={write.name: write for write in writes if write.pair.form not in limited},
+            unsettled=_dated(plan, nodes).union(counted),
             full_plan_at=now,
         )
 
     def must_check(self, changes: Changes, now: datetime) -> bool:
         """Return whether the plan of these changes has to be compared with a plan of all rows.
 
-        A row that the source names does not wait for a plan of all rows, unless the last one is
-        long ago.
+        Not for a row that the source names, and not while nodes are written, which a plan of all
+        rows renders again; unless the last such plan is long ago.
         """
         if abs(now - self.full_plan_at) >= _CHECK_AFTER:
             return True
-        return changes.uids is None and self.plans + 1 >= _CHECK_EVERY
+        return changes.uids is None and self.plans + 1 >= _CHECK_EVERY and not self.pending
+
+    def record_check(self, now: datetime) -> None:
+        """Record that a plan is compared with a plan of all rows."""
+        self.full_plan_at, self.plans = now, 0
 
     def plan_changes(
-        self, inputs: PlanInputs, changes: Changes, now: datetime
+        self, inputs: PlanInputs, changes: Changes, now: datetime, *, carries_over: bool = True
     ) -> ChangesPlan | None:
         """Return the plan of what has changed; None if all rows have to be planned.
 
-        The nodes in the inputs are ignored. The cache is not changed.
+        The nodes in the inputs are ignored. The cache is not changed. Without `carries_over`, the
+        pending writes are planned again: the result is that of a plan of all rows at this time.
         """
         forms = self.inputs.forms
-        if _Inputs.of(inputs) != self.inputs or not _allows_changes(inputs):
+        if self.is_wrong or _Inputs.of(inputs) != self.inputs or not _allows_changes(inputs):
             return None
         rows = self._changed_rows(inputs.rows, changes.uids)
         if rows is None:
             return None
         touched = (self.pairs[name].uid for name in changes.names if name in self.pairs)
-        uids = sorted(rows.uids.union(self.unsettled, touched))
-        # A name of two pairs is rejected by the plan: both are in it, or one has its node there.
+        again = () if carries_over else (write.pair.uid for write in self.pending.values())
+        uids = rows.uids.union(self.unsettled, touched, again)
         names = {node_name(NodePair(uid, form)) for uid in uids for form in forms}
-        if not names.issuperset(changes.nodes):
+        # A name of two pairs is rejected by a plan that has both.
+        is_shared = any(self.pairs[name].uid not in uids for name in names & self.pairs.keys())
+        if is_shared or not names.issuperset(changes.nodes):
             return None
         nodes = {name: node for name in names if (node := self._node(name, changes))}
         others = {name: pair for name in names if (pair := self._other_node(name, changes))}
@@ -198,7 +219,7 @@ class PlanCache:
         plan = plan_hub(
             replace(
                 inputs,
-                rows=[rows.by_uid.get(uid) or self.rows[uid] for uid in uids],
+                rows=[rows.by_uid.get(uid) or self.rows[uid] for uid in sorted(uids)],
                 nodes=nodes.values(),
                 other_nodes=others,
                 checked_specs=self.checked_specs,
@@ -210,8 +231,16 @@ class PlanCache:
             return None
         added = sum(uid not in self.rows for uid in rows.uids)
         desired = (len(self.rows) + added) * len(forms)
-        plan = replace(plan, screened=replace(plan.screened, desired=desired))
-        return ChangesPlan(plan, changes, rows, names, _unsettled(plan, nodes))
+        carried = [write for name, write in self.pending.items() if name not in names]
+        plan = replace(
+            plan,
+            # The changed rows first: the others fail, or wait for a long time anyway.
+            creates=(*plan.creates, *(each for each in carried if isinstance(each, NodeCreation))),
+            updates=(*plan.updates, *(each for each in carried if isinstance(each, NodeUpdate))),
+            screened=replace(plan.screened, desired=desired),
+        )
+        carried_names = frozenset(write.name for write in carried)
+        return ChangesPlan(plan, changes, rows, names, carried_names, _dated(plan, nodes))
 
     def update(self, planned: ChangesPlan) -> None:
         """Record a plan of changes."""
@@ -224,8 +253,20 @@ class PlanCache:
         for name in planned.planned:
             _set(self.checked_specs, name, plan.checked_specs.get(name))
         self.pairs.update(plan.screened.nodes)
+        self.pending = {write.name: write for write in _node_writes(plan)}
         self.unsettled = planned.unsettled
         self.plans += 1
+
+    def copy(self) -> "PlanCache":
+        """Return a copy that later plans do not change."""
+        return replace(
+            self,
+            rows=dict(self.rows),
+            nodes=dict(self.nodes),
+            other_nodes=dict(self.other_nodes),
+            pairs=dict(self.pairs),
+            checked_specs=dict(self.checked_specs),
+        )
 
     def _changed_rows(
         self, rows: Iterable[RowLike], uids: frozenset[str] | None
@@ -262,17 +303,6 @@ def plan_all(inputs: PlanInputs, now: datetime) -> tuple[HubPlan, PlanCache | No
     """Return the plan of all rows, and the cache for the next plan."""
     plan = plan_hub(inputs, now)
     return plan, PlanCache.of(inputs, plan, now)
-
-
-def differing_nodes(changes: HubPlan, full: HubPlan) -> list[str]:
-    """Return the names of the nodes that two plans of one state write differently."""
-    first, second = _writes(changes), _writes(full)
-    names = {name for name in first.keys() | second.keys() if first.get(name) != second.get(name)}
-    return sorted(names.union(full.held, full.kept))
-
-
-def _writes(plan: HubPlan) -> dict[str, object]:
-    return {write.name: write for write in (*_node_writes(plan), *plan.deletes)}
 
 
 def _node_writes(plan: HubPlan) -> tuple[NodeWrite, ...]:
@@ -319,24 +349,26 @@ def _has_absences(absences: Absences) -> bool:
     )
 
 
-def _writes_limited_form(plan: HubPlan, forms: Iterable[FormCandidate]) -> bool:
-    limited = {
+def _limited_forms(forms: Iterable[FormCandidate]) -> set[str]:
+    return {
         candidate.name
         for candidate in forms
         if candidate.form.spec.rollout and candidate.form.spec.rollout.max_skew
     }
+
+
+def _writes_limited_form(plan: HubPlan, forms: Iterable[FormCandidate]) -> bool:
+    limited = _limited_forms(forms)
     return any(write.pair.form in limited for write in _node_writes(plan))
 
 
-def _unsettled(plan: HubPlan, nodes: Mapping[str, LynqNode]) -> frozenset[str]:
-    written = (write.pair.uid for write in _node_writes(plan))
+def _dated(plan: HubPlan, nodes: Mapping[str, LynqNode]) -> frozenset[str]:
     # A time in the future is ignored until then.
-    dated = (
+    return frozenset(
         plan.screened.nodes[name].uid
         for name, node in nodes.items()
         if is_superseded(node, _END_OF_TIME)
     )
-    return frozenset((*written, *dated))
 
 
 def _live(nodes: Iterable[LynqNode]) -> int:

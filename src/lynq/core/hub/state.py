@@ -167,6 +167,8 @@ class PlanState:
     """Whether desired names belong to other nodes."""
     cache: PlanCache | None = None
     """What the last plan has seen; None if all rows have to be planned."""
+    check: Job | None = None
+    """The comparison of a plan of changes with a plan of all rows, if one is in progress."""
     changed_nodes: set[str] | None = None
     """The names of nodes of the hub's namespace that changed since the last plan; None if there are
     too many, or no plan."""

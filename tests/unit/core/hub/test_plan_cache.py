@@ -10,12 +10,13 @@ import pytest
 from lynq.api import HubStatus, LynqHub, Rollout
 from lynq.api.conditions import new_condition
 from lynq.api.installation_key import InstallationKey
+from lynq.api.names import ANNOTATION_EXTRA
 from lynq.api.naming import NodePair
 from lynq.api.reasons import ConditionReason, ConditionType
 from lynq.core.guard.absence import Absences
-from lynq.core.hub.diff import Throttle
+from lynq.core.hub.diff import NodeCreation, Throttle
 from lynq.core.hub.plan import FormCandidate, HubPlan, PlanInputs, plan_hub
-from lynq.core.hub.plan_cache import Changes, PlanCache, differing_nodes, plan_all
+from lynq.core.hub.plan_cache import Changes, PlanCache, plan_all
 from lynq.core.hub.prune import Observation
 from lynq.core.hub.row_values import RenderFailure
 from lynq.core.hub.selected_rows import IndexedRows
@@ -27,6 +28,7 @@ from unit.core.hub.fixtures import (
     Cluster,
     a_form,
     a_hub,
+    at,
     created,
     is_empty,
     resource,
@@ -77,27 +79,76 @@ def test_only_changed_and_new_rows_are_planned() -> None:
     assert planned.plan.screened.desired == 4
 
 
-def test_written_rows_are_planned_until_their_nodes_are_as_desired() -> None:
+def test_write_is_carried_over_until_its_node_is_as_desired() -> None:
     cluster = running(*UIDS)
     cache = cache_of(cluster)
     read = rows(*UIDS, "dawn")
     planned = cache.plan_changes(inputs(cluster, read), Changes(), NOON)
     assert planned
     cache.update(planned)
-    assert cache.unsettled == {"dawn"}
+    assert cache.pending.keys() == {"dawn-web"}
     assert cache.plans == 1
-    # The write failed: no node has changed, and it is planned again.
-    again = cache.plan_changes(inputs(cluster, read), Changes(uids=frozenset()), NOON)
+    # The write failed, or was not sent: no node has changed, and the plan has the same write.
+    again = cache.plan_changes(inputs(cluster, read), Changes(uids=frozenset()), at(60))
     assert again
-    assert created(again.plan) == ["dawn-web"]
+    assert again.plan.creates == planned.plan.creates
+    assert (again.planned, again.carried) == (set(), {"dawn-web"})
     cluster.apply(again.plan)
     cache.update(again)
     settled = cache.plan_changes(inputs(cluster, read), changed_nodes(cluster, "dawn-web"), NOON)
     assert settled
     assert is_empty(settled.plan)
     cache.update(settled)
-    assert (cache.unsettled, cache.live) == (frozenset(), 4)
+    assert (cache.pending, cache.live) == ({}, 4)
     assert "dawn-web" in cache.checked_specs
+
+
+def test_update_is_carried_over_after_the_writes_of_later_changes() -> None:
+    cluster = running(*UIDS)
+    cache = cache_of(cluster)
+    for plan, expected in (("free", ["acme-web"]), ("pro", ["beta-web", "acme-web"])):
+        changed = rows("acme", plan="free") + rows("beta", plan=plan) * (plan == "pro")
+        read = changed + [row for row in rows(*UIDS) if row.uid not in {r.uid for r in changed}]
+        planned = cache.plan_changes(inputs(cluster, read), Changes(), NOON)
+        assert planned
+        assert list(updated(planned.plan)) == expected
+        cache.update(planned)
+
+
+def test_pending_write_of_a_changed_row_is_planned_again() -> None:
+    cluster = running(*UIDS)
+    cache = cache_of(cluster)
+    for plan in ("free", "pro"):
+        read = [*rows(*UIDS), *rows("dawn", plan=plan)]
+        planned = cache.plan_changes(inputs(cluster, read), Changes(), NOON)
+        assert planned
+        cache.update(planned)
+        assert planned.carried == frozenset()
+    (creation,) = cache.pending.values()
+    assert isinstance(creation, NodeCreation)
+    assert '"pro"' in creation.node.metadata.annotations[ANNOTATION_EXTRA]
+
+
+def test_pending_write_of_another_generation_of_the_form_is_not_carried_over() -> None:
+    cluster = running(*UIDS)
+    cache = cache_of(cluster)
+    planned = cache.plan_changes(inputs(cluster, rows(*UIDS, "dawn")), Changes(), NOON)
+    assert planned
+    cache.update(planned)
+    changed = inputs(cluster, rows(*UIDS, "dawn"), a_form("web", generation=2))
+    assert cache.plan_changes(changed, Changes(), NOON) is None
+
+
+def test_pending_writes_are_planned_again_to_be_checked() -> None:
+    cluster = running(*UIDS)
+    cache = cache_of(cluster)
+    read = inputs(cluster, rows(*UIDS, "dawn"))
+    planned = cache.plan_changes(read, Changes(), NOON)
+    assert planned
+    cache.update(planned)
+    again = cache.plan_changes(read, Changes(), at(60), carries_over=False)
+    assert again
+    assert again.plan.creates == plan_hub(read, at(60)).creates != planned.plan.creates
 
 
 def test_deleted_node_is_created_again() -> None:
@@ -351,6 +402,29 @@ def test_name_of_two_pairs_plans_all_rows() -> None:
     assert cache.plan_changes(inputs(cluster, read, *forms), Changes(), NOON) is None
 
 
+def test_name_of_a_pending_write_plans_all_rows() -> None:
+    cluster, forms = Cluster(), (a_form("web"), a_form("b-web"))
+    _, cache = plan_all(inputs(cluster, rows("a"), *forms), NOON)
+    assert cache
+    assert "a-b-web" in cache.pending
+    assert cache.plan_changes(inputs(cluster, rows("a", "a-b"), *forms), Changes(), NOON) is None
+
+
+def test_write_under_max_skew_is_not_carried_over() -> None:
+    cluster, limited = running("acme", "beta"), a_form("web", max_skew=9)
+    cache = cache_of(cluster, limited)
+    assert cache.pending == {}
+    assert cache.unsettled == {"corp"}
+    assert cache.plan_changes(inputs(cluster, rows(*UIDS), limited), Changes(), NOON) is None
+
+
+def test_wrong_cache_plans_all_rows() -> None:
+    cluster = running(*UIDS)
+    cache = cache_of(cluster)
+    cache.is_wrong = True
+    assert cache.plan_changes(inputs(cluster, rows(*UIDS)), Changes(), NOON) is None
+
+
 ALL_ROWS = Changes()
 PUSHED = Changes(frozenset({"acme"}))
 
@@ -376,12 +450,12 @@ def test_check_is_due_at_a_full_read_after_twenty_plans_or_after_ten_minutes(
     assert cache.must_check(changes, now) is due
 
 
-def test_differing_writes_are_named() -> None:
-    cluster = running(*UIDS)
-    nothing = plan_hub(inputs(cluster, rows(*UIDS)), NOON)
-    some = plan_hub(inputs(cluster, [*rows("acme", "beta"), *rows("corp", plan="pro")]), NOON)
-    fewer = plan_hub(inputs(cluster, rows("acme", "corp")), NOON)
-    assert differing_nodes(nothing, nothing) == []
-    assert differing_nodes(nothing, some) == ["corp-web"]
-    assert differing_nodes(some, nothing) == ["corp-web"]
-    assert differing_nodes(nothing, fewer) == ["beta-web"]
+def test_check_waits_for_pending_writes_for_ten_minutes() -> None:
+    cache = cache_of(running("acme", "beta"))
+    assert cache.pending.keys() == {"corp-web"}
+    cache.plans = 19
+    assert not cache.must_check(ALL_ROWS, NOON)
+    assert cache.must_check(ALL_ROWS, at(600))
+    cache.record_check(at(600))
+    assert not cache.must_check(ALL_ROWS, at(600))
+    assert (cache.plans, cache.full_plan_at) == (0, at(600))

@@ -12,13 +12,19 @@ from msgspec.structs import replace
 
 from lynq.api import DeletionGuard, LynqForm, LynqHub
 from lynq.api.installation_key import NO_KEY, InstallationKey, KeyState
-from lynq.api.names import ANNOTATION_APPROVE_DELETION
+from lynq.api.names import (
+    ANNOTATION_APPROVE_DELETION,
+    ANNOTATION_ROLLOUT_UPDATE_START,
+    ANNOTATION_ROW_CHANGED_AT,
+    ANNOTATION_SIGNATURE,
+)
 from lynq.api.naming import NodePair
 from lynq.core.guard.absence import NO_ABSENCES, Absences, ReadTime
 from lynq.core.guard.approval import NO_APPROVAL, Approval
-from lynq.core.hub.diff import CheckedSpecs
+from lynq.core.hub.diff import CheckedSpecs, NodeCreation, NodeWrite
 from lynq.core.hub.plan import FormCandidate, HubPlan, PlanInputs, plan_hub
-from lynq.core.hub.plan_cache import Changes, PlanCache, differing_nodes
+from lynq.core.hub.plan_cache import Changes, ChangesPlan, PlanCache
+from lynq.core.hub.plan_check import PlanCheck, differing_nodes
 from lynq.core.hub.prune import Observation
 from unit.core.hub.fixtures import NOON, ARow, Cluster, a_form, a_hub, resource
 
@@ -58,7 +64,6 @@ class World:
     planned_rows: dict[str, list[ARow]] = field(default_factory=dict)
     planned_nodes: dict[str, Any] = field(default_factory=dict)
     planned_others: dict[str, NodePair] = field(default_factory=dict)
-    incremental: int = 0
 
     def set_row(self, uid: str, plan: str, copies: int) -> None:
         self.rows[uid] = [
@@ -193,22 +198,18 @@ class World:
 
     def sync(self, written: int) -> None:
         """Plan both ways, compare, and send some of the writes."""
-        inputs = self.inputs()
+        inputs, changes = self.inputs(), self.changes()
         full = plan_hub(inputs, self.now)
-        plan = full
-        if self.cache and (planned := self.cache.plan_changes(inputs, self.changes(), self.now)):
-            self.incremental += 1
+        plan, cache = full, self.cache
+        planned = cache and cache.plan_changes(inputs, changes, self.now)
+        again = cache and cache.plan_changes(inputs, changes, self.now, carries_over=False)
+        assert (planned is None) == (again is None)
+        if cache and planned and again:
             plan = planned.plan
-            assert differing_nodes(plan, full) == []
-            assert summary(plan) == summary(full)
-            self.cache.update(planned)
-            assert self.cache.pairs == full.screened.nodes
-            assert self.cache.checked_specs == full.checked_specs
-            fresh = PlanCache.of(inputs, full, self.now)
-            assert fresh is not None
-            assert (self.cache.rows, self.cache.nodes) == (fresh.rows, fresh.nodes)
-            assert (self.cache.other_nodes, self.cache.live) == (fresh.other_nodes, fresh.live)
-            assert self.cache.unsettled == fresh.unsettled
+            self._compare(planned, again.plan, full)
+            cache.update(planned)
+            assert PlanCheck(again.plan, cache.copy(), inputs, self.now).differing_nodes() is None
+            assert cache.pending.keys() == {write.name for write in writes_of(full)}
         else:
             self.cache = PlanCache.of(inputs, full, self.now)
         self.checked = full.checked_specs
@@ -218,6 +219,17 @@ class World:
         self.planned_nodes = dict(self.cluster.nodes)
         self.planned_others = dict(self.others)
         self._apply(plan, written)
+
+    def _compare(self, planned: ChangesPlan, again: HubPlan, full: HubPlan) -> None:
+        """Compare with the plan of all rows, which has written each node at this time."""
+        assert differing_nodes(again, full) == []
+        assert summary(planned.plan) == summary(again) == summary(full)
+        writes = {write.name: write for write in writes_of(planned.plan)}
+        for write in writes_of(full):
+            if write.name in planned.carried:
+                assert undated(writes[write.name]) == undated(write)
+            else:
+                assert writes[write.name] == write
 
     def _apply(self, plan: HubPlan, written: int) -> None:
         sent = dataclasses.replace(
@@ -234,8 +246,8 @@ class World:
 def summary(plan: HubPlan) -> tuple[object, ...]:
     """Return what a plan decides besides its writes."""
     return (
-        [write.name for write in plan.creates],
-        [write.name for write in plan.updates],
+        {write.name for write in plan.creates},
+        {write.name for write in plan.updates},
         plan.throttled,
         plan.failures,
         plan.verdict,
@@ -250,6 +262,20 @@ def summary(plan: HubPlan) -> tuple[object, ...]:
         plan.screened.missing,
         plan.screened.unidentifiable,
     )
+
+
+def writes_of(plan: HubPlan) -> tuple[NodeWrite, ...]:
+    return (*plan.creates, *plan.updates)
+
+
+def undated(write: NodeWrite) -> tuple[object, ...]:
+    """Return what a write contains, except for its time."""
+    node = write.node if isinstance(write, NodeCreation) else write.after
+    metadata = node.metadata
+    dated = {ANNOTATION_ROLLOUT_UPDATE_START, ANNOTATION_ROW_CHANGED_AT, ANNOTATION_SIGNATURE}
+    annotations = {key: text for key, text in metadata.annotations.items() if key not in dated}
+    before = None if isinstance(write, NodeCreation) else (write.before, write.cause)
+    return write.pair, before, replace(node, metadata=replace(metadata, annotations=annotations))
 
 
 uids = st.sampled_from(UIDS[:5])
