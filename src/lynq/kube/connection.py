@@ -101,9 +101,11 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_reusable(self) -> bool:
-        """Whether another request can be sent after this one."""
-        head = self._parser.head
-        return not self.is_closed and self._parser.complete and head is not None and head.keep_alive
+        """Whether another request can be sent: this one is sent and answered to the last byte."""
+        head, transport = self._parser.head, self.transport
+        if self.is_closed or transport is None or head is None:
+            return False
+        return head.keep_alive and self._parser.complete and not transport.get_write_buffer_size()
 
     def abort(self) -> None:
         """Close the connection at once: the end of TLS would wait for the server."""
@@ -156,7 +158,7 @@ class Connection(asyncio.Protocol):
             if self._size > _MAX_PENDING and self.transport is not None:
                 self.transport.pause_reading()
             self._wake()
-        elif self._size > exchange.max_body:
+        elif self._size > exchange.max_body and not exchange.tunnel:
             self._fail(BodyTooLarge(exchange.max_body))
         elif parser.complete or (exchange.tunnel and parser.head is not None):
             self._wake()

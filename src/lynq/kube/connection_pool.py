@@ -67,7 +67,7 @@ class ConnectionPool:
     ) -> None:
         url = urlsplit(server)
         self.server = HostPort.of(url)
-        self.host = url.netloc
+        self.host = url.netloc.rpartition("@")[2]
         """The Host header: as in the URL, so without a default port."""
         self._idle_seconds = idle_seconds
         self._server_name = server_name
@@ -86,10 +86,7 @@ class ConnectionPool:
     @property
     def proxy_authorization(self) -> str:
         """The Proxy-Authorization header; "" without a proxy or its password."""
-        if self._proxy is None or self._proxy.username is None:
-            return ""
-        login = f"{unquote(self._proxy.username)}:{unquote(self._proxy.password or '')}"
-        return f"Basic {b64encode(login.encode()).decode()}"
+        return basic_authorization(self._proxy) if self._proxy else ""
 
     @property
     def forwards(self) -> bool:
@@ -217,6 +214,14 @@ class ConnectionPool:
         if transport is None:
             raise CannotConnect("the proxy closed the connection")
         connection.transport = transport
+
+
+def basic_authorization(url: SplitResult) -> str:
+    """Return the Authorization header for the user in a URL; "" without one."""
+    if url.username is None:
+        return ""
+    login = f"{unquote(url.username)}:{unquote(url.password or '')}"
+    return f"Basic {b64encode(login.encode()).decode()}"
 
 
 @contextmanager

@@ -15,7 +15,12 @@ import structlog
 from lynq.kube.backoff import Backoff
 from lynq.kube.config import ClusterConfig, Impersonation
 from lynq.kube.connection import BodyTooLarge, Connection, ConnectionLost, Exchange
-from lynq.kube.connection_pool import CannotConnect, ConnectionPool, UntrustedCertificate
+from lynq.kube.connection_pool import (
+    CannotConnect,
+    ConnectionPool,
+    UntrustedCertificate,
+    basic_authorization,
+)
 from lynq.kube.credentials import ClientCertificate, Credential
 from lynq.kube.errors import (
     ConfigError,
@@ -170,6 +175,8 @@ def _default_headers(config: ClusterConfig, options: ClientOptions) -> Iterator[
     yield "User-Agent", options.user_agent
     # Compression costs more CPU than it saves in a cluster network.
     yield "Accept-Encoding", "identity"
+    if authorization := basic_authorization(urlsplit(config.server)):
+        yield "Authorization", authorization
     if config.impersonate:
         yield from _impersonation(config.impersonate)
 

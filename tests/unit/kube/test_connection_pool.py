@@ -9,6 +9,7 @@ import pytest
 from lynq.kube import Client, ClientOptions, ClusterConfig, Impersonation, errors
 from lynq.kube.connection import Connection, ConnectionLost, Exchange
 from lynq.kube.connection_pool import CannotConnect, ConnectionPool
+from lynq.kube.credentials import Credential, StaticCredentials
 from waiting import eventually
 
 CONTEXT = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -203,6 +204,46 @@ async def test_proxy_forwards_plain_requests() -> None:
     assert server.targets == [b"http://k8s.invalid/version"]
     assert b"\r\nHost: k8s.invalid\r\n" in server.heads[0]
     assert b"\r\nProxy-Authorization: Basic bWU6cEBzcw==\r\n" in server.heads[0]
+
+
+async def test_proxy_that_rejects_with_a_page_is_named() -> None:
+    async def respond(_: bytes, writer: asyncio.StreamWriter) -> None:
+        page = b"<html>who are you?</html>"
+        writer.write(b"HTTP/1.1 407 No\r\nContent-Length: %d\r\n\r\n%s" % (len(page), page))
+
+    async with serving(respond) as server:
+        config = ClusterConfig("https://k8s.invalid", proxy=server.url)
+        async with Client.connect(config, options=ClientOptions(attempts=1)) as client:
+            with pytest.raises(errors.ConnectionFailed, match="the proxy responded 407") as caught:
+                await client.raw("/version")
+    assert not caught.value.sent
+
+
+async def test_user_of_the_server_url_is_sent_unless_there_is_a_token() -> None:
+    async with serving(echo) as server:
+        url = server.url.replace("http://", "http://jane:pass@")
+        token = StaticCredentials(Credential("abc"))
+        for config in (ClusterConfig(url), ClusterConfig(url, credentials=token)):
+            async with Client.connect(config) as client:
+                await client.raw("/version")
+    host = server.url.removeprefix("http://").encode()
+    assert all(b"\r\nHost: " + host + b"\r\n" in head for head in server.heads)
+    assert b"\r\nAuthorization: Basic amFuZTpwYXNz\r\n" in server.heads[0]
+    assert b"\r\nAuthorization: Bearer abc\r\n" in server.heads[1]
+    assert b"Basic" not in server.heads[1]
+
+
+async def test_connection_is_not_used_again_before_its_request_is_sent() -> None:
+    async def respond(_: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(response(b"too long"))
+        await asyncio.sleep(60)  # the rest of the request is not read
+
+    async with serving(respond) as server, pool_of(server.url) as pool:
+        connection = await pool.acquire(CONTEXT)
+        request = b"POST / HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n" + b"x" * 99_999_999
+        await connection.send(Exchange(request, max_body=1000))
+        pool.release(connection)
+        assert connection.is_closed
 
 
 async def test_path_of_the_server_precedes_that_of_the_request() -> None:
