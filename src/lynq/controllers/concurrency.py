@@ -6,12 +6,15 @@ three databases that hang would block all hubs.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from contextlib import suppress
 from typing import Any, Final, TypeAlias, TypeVar
 
 T = TypeVar("T")
 
 MAX_PARALLEL: Final = 32
 """Number of items that `for_each_parallel` processes at the same time."""
+_LIMIT_CHECK: Final = 0.02
+"""Seconds between two checks of the limit while no item ends."""
 
 
 async def gather_or_cancel(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
@@ -53,10 +56,11 @@ async def for_each_parallel(
 ) -> None:
     """Process all items, started in order; the first failure cancels the rest and is raised.
 
-    At most `limit` items, and at least one, are processed at the same time. The limit is asked for
-    again after each item. An item is taken when it is started.
+    At most `limit` items are processed at the same time. The limit is asked for again after each
+    item, and from time to time, because it may be 0. An item is taken when it is started.
     """
     remaining = iter(items)
+    exhausted = asyncio.Event()
     running = 0
 
     async def process_one(group: asyncio.TaskGroup, item: T) -> None:
@@ -67,10 +71,11 @@ async def for_each_parallel(
 
     def start(group: asyncio.TaskGroup) -> None:
         nonlocal running
-        while running < max(1, limit()):
+        while running < limit():
             try:
                 item = next(remaining)
             except StopIteration:
+                exhausted.set()
                 return
             running += 1
             group.create_task(process_one(group, item))
@@ -78,6 +83,11 @@ async def for_each_parallel(
     try:
         async with asyncio.TaskGroup() as group:
             start(group)
+            while not exhausted.is_set():
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_LIMIT_CHECK):
+                        await exhausted.wait()
+                start(group)
     except BaseExceptionGroup as failures:
         raise _first(failures) from None
 

@@ -48,6 +48,7 @@ class Operator:
             self._emitter("lynqhub-controller"),
             workloads_ready=workloads_ready,
             validator=validator,
+            backlog=self._nodes.backlog,
         )
         self._forms = FormController(
             context,

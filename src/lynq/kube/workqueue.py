@@ -130,6 +130,9 @@ class _PriorityLane(Generic[K]):
     def push(self, key: K, group: str) -> None:
         self._groups.setdefault(group, OrderedDict())[key] = None
 
+    def count(self, group: str) -> int:
+        return len(self._groups.get(group, ()))
+
     def remove(self, key: K, group: str) -> None:
         keys = self._groups[group]
         del keys[key]
@@ -176,6 +179,10 @@ class WorkQueue(Generic[K]):
     def __len__(self) -> int:
         """Return the number of ready keys."""
         return len(self._ready)
+
+    def waiting_events(self, group: str) -> int:
+        """Return the number of ready keys of a group, without periodic ones."""
+        return self._lanes[QueuePriority.EVENT].count(group)
 
     def add(
         self, key: K, *, priority: QueuePriority = QueuePriority.EVENT, group: str | None = None

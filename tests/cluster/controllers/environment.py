@@ -124,6 +124,8 @@ class Environment:
             EventEmitter(recorders[0]),
             workloads_ready=self._ready,
             validator=validator,
+            # No controller reconciles the nodes.
+            backlog=lambda _: 0,
         )
         forms = FormController(
             context,

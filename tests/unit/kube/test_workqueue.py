@@ -45,6 +45,21 @@ def test_deadline_within_clock_resolution_is_due() -> None:
 
 
 @virtual_time
+async def test_events_of_a_group_wait_until_they_are_taken() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    for key in "abc":
+        queue.add(key, group="shop")
+    queue.add("d", group="other")
+    queue.add("periodic", group="shop", priority=QueuePriority.PERIODIC)
+    queue.add_after("later", 60, group="shop")
+    assert [queue.waiting_events(group) for group in ("shop", "other", "none")] == [3, 1, 0]
+    await taken(queue, 1)
+    assert queue.waiting_events("shop") == 2
+    queue.add("periodic")
+    assert queue.waiting_events("shop") == 3
+
+
+@virtual_time
 async def test_key_added_during_its_processing_is_returned_after_done() -> None:
     queue: WorkQueue[str] = WorkQueue()
     queue.add("a")

@@ -14,7 +14,7 @@ gone. A vanished row is believed as long as its read is recent: a plan may have 
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from datetime import datetime
 from typing import Final
 
@@ -36,9 +36,9 @@ from lynq.core.hub.diff import DeletionCause, NodeCreation, NodeDeletion, NodeUp
 from lynq.core.hub.events import deleted, deleting, deletion_failed, update_event, write_failed
 from lynq.core.hub.predicates import is_as_written
 from lynq.core.hub.row_values import changed_variables
-from lynq.core.hub.schedule import sync_interval
+from lynq.core.hub.schedule import must_interrupt, sync_interval
 from lynq.core.hub.state import PlanExecution, Write, WriteState
-from lynq.core.hub.write_window import WriteWindow
+from lynq.core.hub.write_window import MAX_WINDOW, WriteWindow
 from lynq.kube.errors import (
     Conflict,
     ConnectionFailed,
@@ -63,6 +63,9 @@ class _NameTakenError(KubeError):
     """A node cannot be created because its name is taken; no request was sent."""
 
 
+_BACKLOG_PER_WORKER: Final = 2
+"""Number of nodes of one hub that wait for each worker, or are being written."""
+
 _PERMANENT_ERRORS: Final = (_NameTakenError, Forbidden, Invalid, InvalidObject, RequestTooLarge)
 """Errors that stay the same until an object or a permission changes."""
 
@@ -80,13 +83,17 @@ _OUTAGE_ERRORS: Final = (
 class PlanApplier:
     """Writes the nodes of hubs."""
 
-    def __init__(self, context: ControllerContext, emitter: EventEmitter) -> None:
+    def __init__(
+        self, context: ControllerContext, emitter: EventEmitter, backlog: Callable[[ObjectKey], int]
+    ) -> None:
+        """`backlog` returns how many nodes of a hub wait for their reconcile."""
         self._context = context
         self._emitter = emitter
+        self._backlog = backlog
         self._window = WriteWindow()
 
     async def apply(self, execution: PlanExecution, state: HubState) -> None:
-        """Send the remaining writes for one turn.
+        """Send the remaining writes for one turn, which ends early if the hub has to plan again.
 
         Raises Fenced, and no other error of the API server.
         """
@@ -94,14 +101,23 @@ class PlanApplier:
         until = clock() + self._context.timing.hub_write_turn
         result, waiting = execution.result, deque(execution.remaining)
         execution.remaining = []
+        key = execution.hub.metadata.key
+
+        def is_due() -> bool:
+            # A turn that is over leaves the rest alone: a hub may have ten thousand writes.
+            is_over = clock() >= until or self._is_interrupted(execution, state)
+            return bool(waiting) and not is_over
 
         def due() -> Iterator[Write]:
-            # A turn that is over leaves the rest alone: a hub may have ten thousand writes.
-            while waiting and not (result.stopped or result.is_outage) and clock() < until:
+            while is_due():
                 yield waiting.popleft()
 
+        def limit() -> int:
+            # No write is started if none is due, whatever the limit: the turn ends.
+            return self._limit(key) if is_due() else MAX_WINDOW
+
         async def apply_one(write: Write) -> None:
-            hub = self._context.hubs.get(execution.hub.metadata.key)
+            hub = self._context.hubs.get(key)
             result.stopped = result.stopped or is_outdated(execution.hub, hub)
             if hub is None or result.stopped:
                 return
@@ -113,11 +129,21 @@ class PlanApplier:
             self._window.record(clock() - started)
             result.record(failed=error is not None, outage=isinstance(error, _OUTAGE_ERRORS))
 
-        await for_each_parallel(due(), apply_one, lambda: self._window.size)
+        await for_each_parallel(due(), apply_one, limit)
         if result.is_outage:
             result.failed += len(waiting)
         elif not result.stopped:
             execution.remaining = list(waiting)
+
+    def _is_interrupted(self, execution: PlanExecution, state: HubState) -> bool:
+        result, now = execution.result, self._context.clock()
+        if result.stopped or result.is_outage:
+            return True
+        return must_interrupt(execution.hub, state.read, state.plan, now)
+
+    def _limit(self, hub: ObjectKey) -> int:
+        max_backlog = _BACKLOG_PER_WORKER * self._context.options.node_workers
+        return self._window.limit(self._backlog(hub), max_backlog)
 
     async def delete(
         self, hub: LynqHub, deletion: NodeDeletion, write: WriteState

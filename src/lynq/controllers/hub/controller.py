@@ -68,7 +68,9 @@ class HubController:
         *,
         workloads_ready: Callable[[LynqNode], bool],
         validator: FormValidator,
+        backlog: Callable[[ObjectKey], int],
     ) -> None:
+        """`backlog` returns how many nodes of a hub wait for their reconcile."""
         self._context = context
         self._emitter = emitter
         self._states = HubStates()
@@ -85,7 +87,7 @@ class HubController:
         )
         self._confirmer = DeletionConfirmer(context)
         self._guard_status = GuardStatusWriter(context)
-        self._applier = PlanApplier(context, emitter)
+        self._applier = PlanApplier(context, emitter, backlog)
         self._finalizer = HubFinalizer(context, emitter, self._applier)
         self._status_writer = HubStatusWriter(context)
 
@@ -173,7 +175,8 @@ class HubController:
         """Plan, and announce the result before the writes: they may take many turns."""
         planned = await self._planner.plan(hub, rows, state)
         self._announce(hub, state.announced, planned)
-        return PlanExecution.of(hub, planned.plan, rows.at, rows.changed_at)
+        last = state.write.execution
+        return PlanExecution.of(hub, planned.plan, rows.at, rows.changed_at, replaced=last)
 
     async def _apply(self, hub: LynqHub, state: HubState, execution: PlanExecution) -> None:
         """Send the rest of a plan for one turn, but only confirmed deletions."""

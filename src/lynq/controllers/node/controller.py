@@ -117,6 +117,10 @@ class NodeController:
         """Call `handler` with each node whose reconcile waits for a slow write."""
         self._gate.on_slow_write(handler)
 
+    def backlog(self, hub: ObjectKey) -> int:
+        """Return how many nodes of a hub wait for their reconcile, periodic ones apart."""
+        return self._queue.waiting_events(str(hub))
+
     def close(self) -> None:
         """Cancel background renders that have not started, and requeue no more nodes."""
         self._render_pools.close()

@@ -19,6 +19,8 @@ The rules:
 - The rest of a plan is executed at once. A new plan replaces it when one is due, but not before
   `PlanState.not_before`, even with new rows: thousands of writes take many turns. A rest that
   deletes nodes of vanished rows is replaced as soon as there are new rows: they may be back.
+- Writes make way for a read that is due, and for a plan of rows that have just been read: a changed
+  row is not delayed by the turn in which an import of ten thousand rows is written.
 - After a failed read, only deletions of nodes without form are planned: the rows may have changed.
 """
 
@@ -122,6 +124,17 @@ def must_plan(
     """Return whether to plan now with the rows of the last read."""
     due = _plan_due(hub, read, plan, write, now)
     return due is not None and due <= now
+
+
+def must_interrupt(hub: LynqHub, read: ReadState, plan: PlanState, now: datetime) -> bool:
+    """Return whether writes have to make way for a read, or for a plan of new rows."""
+    if hub.spec.paused:
+        return False
+    has_new_rows = plan.requested and plan.rows is not read.rows
+    may_plan = plan.not_before is None or plan.not_before <= now
+    if has_new_rows and may_plan and _are_rows_usable(hub, read, plan, now):
+        return True
+    return must_read(hub, read, plan, now)
 
 
 def must_plan_without_rows(hub: LynqHub, read: ReadState, write: WriteState) -> bool:

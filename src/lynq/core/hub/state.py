@@ -13,10 +13,12 @@ turn would cost more than the writes.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import zip_longest
+from operator import itemgetter
 from typing import Final, Protocol, TypeAlias
 
 from lynq.api import LynqHub
-from lynq.api.names import ANNOTATION_FORCE_SYNC
+from lynq.api.names import ANNOTATION_FORCE_SYNC, ANNOTATION_SPEC_DIGEST
 from lynq.api.naming import NodePair
 from lynq.core.guard.absence import NO_ABSENCES, Absences, ReadTime
 from lynq.core.guard.approval import NO_APPROVAL, Approval, requested_approval
@@ -233,10 +235,21 @@ class PlanExecution:
 
     @classmethod
     def of(
-        cls, hub: LynqHub, plan: HubPlan, rows_at: datetime, changed_at: datetime | None = None
+        cls,
+        hub: LynqHub,
+        plan: HubPlan,
+        rows_at: datetime,
+        changed_at: datetime | None = None,
+        *,
+        replaced: "PlanExecution | None" = None,
     ) -> "PlanExecution":
-        """Return the execution of a plan that has not started."""
+        """Return the execution of a plan that has not started.
+
+        `replaced` is the execution of the last plan, if it is not complete.
+        """
         writes: list[Write] = [*plan.deletes, *plan.creates, *plan.updates]
+        if replaced:
+            writes = _in_turns(writes, replaced.remaining)
         return cls(hub, plan, rows_at, writes, changed_at or rows_at)
 
     @property
@@ -271,6 +284,33 @@ class PlanExecution:
             if not isinstance(write, NodeDeletion) or write.name in names
         ]
         self.result.failed += before - len(self.remaining)
+
+
+def _in_turns(writes: Sequence[Write], waiting: Iterable[Write]) -> list[Write]:
+    """Return new writes and those that were waiting already, one of each in turn.
+
+    A changed row does not wait until ten thousand imported rows are written, and the import goes on
+    however many rows change. Waiting writes keep their order.
+    """
+    places = {_content(write): place for place, write in enumerate(waiting)}
+    new, old = [], []
+    for write in writes:
+        place = places.get(_content(write))
+        if place is None:
+            new.append(write)
+        else:
+            old.append((place, write))
+    old.sort(key=itemgetter(0))
+    turns = zip_longest(new, (write for _, write in old))
+    return [write for turn in turns for write in turn if write is not None]
+
+
+def _content(write: Write) -> tuple[str, str]:
+    """Return what two writes of one node have in common if nothing has changed between them."""
+    if isinstance(write, NodeDeletion):
+        return write.name, write.node_uid
+    node = write.node if isinstance(write, NodeCreation) else write.after
+    return write.name, node.metadata.annotations.get(ANNOTATION_SPEC_DIGEST, "")
 
 
 @dataclass(slots=True)

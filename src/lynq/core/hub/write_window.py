@@ -12,6 +12,10 @@ would only add to that.
 
 All hubs write to the same API server. So they share one window: each learns from the answers that
 the others got.
+
+Nodes are written no faster than they are reconciled. The order of writes is that of the plan, in
+which changed rows come first; written nodes are reconciled in the order of their writes. A thousand
+nodes that wait for their reconcile would delay each change that is written behind them.
 """
 
 import math
@@ -39,6 +43,10 @@ class WriteWindow:
     """Seconds of a write that did not wait for others."""
     _stale: int = 0
     """Number of answers to come for writes that were sent before the last cut."""
+
+    def limit(self, backlog: int, max_backlog: int) -> int:
+        """Return how many writes may be in flight while nodes wait for their reconcile."""
+        return max(0, min(self.size, max_backlog - backlog))
 
     def record(self, seconds: float) -> None:
         """Record the duration of a write that was answered."""

@@ -17,6 +17,7 @@ from lynq.sources.query import Table
 from waiting import eventually
 
 CREATE = "CREATE TABLE push_rows (uid VARCHAR(63), active VARCHAR(5), plan VARCHAR(63))"
+IMPORTED = 300
 FIRST = "INSERT INTO push_rows VALUES ('acme', '1', 'pro')"
 
 
@@ -121,3 +122,21 @@ async def test_rows_are_polled_until_push_channel_is_back(env: Environment, engi
         await eventually(connected, within=40, every=0.2)
         await engine.execute(engine.server, "UPDATE push_rows SET plan = 'silver'")
         await wait_for_plan(env, "silver")
+
+
+async def test_changed_row_does_not_wait_for_an_import(env: Environment, engine: Engine) -> None:
+    imported = ", ".join(f"('t{number:03}', '1', 'pro')" for number in range(IMPORTED))
+    async with running_operator(env):
+        await create_tenant(env, engine, "1h")
+        await engine.execute(engine.server, f"INSERT INTO push_rows VALUES {imported}")
+        await eventually(lambda: ready_nodes(env), within=20)
+        change = "UPDATE push_rows SET plan = 'gold' WHERE uid = 'acme'"
+        await engine.execute(engine.server, change)
+        await wait_for_plan(env, "gold", within=60)
+        assert await ready_nodes(env) < IMPORTED / 2
+
+
+async def ready_nodes(env: Environment) -> int:
+    """Return the number of imported nodes that are ready."""
+    nodes = [node for name, node in (await env.nodes()).items() if name.startswith("t")]
+    return sum(node.get("status", {}).get("readyResources", 0) for node in nodes)

@@ -4,6 +4,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace as with_fields
 
 from lynq.api import ChangeDetection, DeletionGuard, HubSource, LynqHub, SourceType
@@ -42,6 +44,10 @@ def must_plan(hub: LynqHub, state: State, now: datetime) -> bool:
     return schedule.must_plan(hub, state.read, state.plan, state.write, now)
 
 
+def must_interrupt(hub: LynqHub, state: State, now: datetime) -> bool:
+    return schedule.must_interrupt(hub, state.read, state.plan, now)
+
+
 def next_run_at(hub: LynqHub, state: State, now: datetime) -> datetime | None:
     return schedule.next_run_at(hub, state.read, state.plan, state.write, now)
 
@@ -59,6 +65,16 @@ def rows(when: datetime = NOON, generation: int = 2) -> ReadRows:
 
 EXECUTION = PlanExecution.of(hub(), planned(Cluster(), ()), NOON)
 OLD = rows(at(-100))
+
+
+def _deleting() -> PlanExecution:
+    cluster = Cluster()
+    cluster.apply(planned(cluster, [ARow("a")], a_form()))
+    return PlanExecution.of(hub(), planned(cluster, (), a_form()), NOON)
+
+
+DELETING = _deleting()
+"""The execution of a plan that deletes the node of a vanished row."""
 
 
 class RunningJob:
@@ -237,16 +253,53 @@ def test_rest_of_a_plan_runs_at_once_and_delays_the_next_plan() -> None:
 
 
 def test_new_rows_are_planned_before_the_rest_of_the_deletions_is_sent() -> None:
-    cluster = Cluster()
-    cluster.apply(planned(cluster, [ARow("a")], a_form()))
-    execution = PlanExecution.of(hub(), planned(cluster, (), a_form()), NOON)
-    assert execution.remaining_row_deletions
+    assert DELETING.remaining_row_deletions
     state = synced(
-        replan=True, plan=PlanState(not_before=at(31)), write=WriteState(execution=execution)
+        replan=True, plan=PlanState(not_before=at(31)), write=WriteState(execution=DELETING)
     )
     assert not must_plan(hub(), state, at(30))
     state.read.rows = replace(rows(), identity="newer")
     assert must_plan(hub(), state, at(30))
+
+
+def test_writes_make_way_for_a_pushed_read() -> None:
+    assert not must_interrupt(hub(), synced(), at(1))
+    pushed = synced(changed_uids=frozenset({"acme"}), changed_at=at(1))
+    assert must_interrupt(hub(), pushed, at(1))
+    pushed.read.job = RunningJob()
+    assert not must_interrupt(hub(), pushed, at(1))
+
+
+def test_writes_make_way_for_a_plan_of_new_rows_only() -> None:
+    state = synced(replan=True, plan=PlanState(not_before=at(31)))
+    assert not must_interrupt(hub(), state, at(31))
+    state.read.rows = replace(rows(at(30)), identity="newer")
+    assert not must_interrupt(hub(), state, at(30))
+    assert must_interrupt(hub(), state, at(31))
+    assert not must_interrupt(hub(paused=True), state, at(31))
+
+
+@st.composite
+def states(draw: st.DrawFn) -> State:
+    """Draw the state of a hub whose writes are being sent."""
+    state = synced(replan=draw(st.booleans()))
+    state.read.rows = draw(st.sampled_from([None, rows(), rows(at(50)), rows(at(150))]))
+    state.plan.rows = draw(st.sampled_from([OLD, state.read.rows]))
+    state.plan.not_before = draw(st.sampled_from([None, at(0), at(60), at(120)]))
+    state.read.job = draw(st.sampled_from([None, RunningJob()]))
+    state.read.failure = draw(st.sampled_from([None, ReadFailure("timeout", 2)]))
+    state.read.changed_uids = draw(st.sampled_from([frozenset(), frozenset({"acme"})]))
+    state.read.changed_at = at(0) if state.read.changed_uids else None
+    state.write.execution = draw(st.sampled_from([None, EXECUTION, DELETING]))
+    return state
+
+
+@given(states(), st.integers(0, 200).map(at), st.booleans().map(lambda paused: hub(paused=paused)))
+def test_interrupted_writes_are_followed_by_a_read_or_a_plan(
+    state: State, now: datetime, drawn: LynqHub
+) -> None:
+    if must_interrupt(drawn, state, now):
+        assert must_read(drawn, state, now) or must_plan(drawn, state, now)
 
 
 def test_approval_waits_for_rows_read_after_it() -> None:

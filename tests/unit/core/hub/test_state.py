@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lynq.api.names import ANNOTATION_APPROVE_DELETION, ANNOTATION_FORCE_SYNC
 from lynq.core.hub.diff import NodeDeletion
@@ -34,6 +36,54 @@ def test_deletions_are_executed_first() -> None:
     assert kinds == [True, True, False]
 
 
+def executed(*uids: str, replaced: PlanExecution | None = None) -> PlanExecution:
+    """Return the execution of a plan that creates the nodes of new rows."""
+    plan = planned(Cluster(), rows(*uids), a_form(), now=at(1) if replaced else NOON)
+    return PlanExecution.of(a_hub(), plan, NOON, replaced=replaced)
+
+
+def names(execution: PlanExecution) -> list[str]:
+    return [write.name.removesuffix("-web") for write in execution.remaining]
+
+
+def test_changed_row_is_written_before_an_import_that_waits() -> None:
+    waiting = executed("b", "c", "d")
+    assert names(executed("a", "b", "c", "d", replaced=waiting)) == ["a", "b", "c", "d"]
+    assert names(executed("b", "c", "d", "e", replaced=waiting)) == ["e", "b", "c", "d"]
+
+
+def test_import_goes_on_while_rows_change() -> None:
+    waiting = executed("b", "c")
+    assert names(executed("b", "c", "x", "y", "z", replaced=waiting)) == ["x", "b", "y", "c", "z"]
+
+
+def test_row_that_changed_again_does_not_keep_its_place() -> None:
+    waiting = executed("b", "c", "d")
+    changed = planned(Cluster(), [*rows("b", "c"), *rows("d", plan="large")], a_form())
+    execution = PlanExecution.of(a_hub(), changed, NOON, replaced=waiting)
+    assert names(execution) == ["d", "b", "c"]
+
+
+def test_deletion_that_waits_alternates_with_new_writes() -> None:
+    cluster = Cluster()
+    synced(cluster, rows("a", "b"), a_form())
+    waiting = PlanExecution.of(a_hub(), planned(cluster, (), a_form()), NOON)
+    plan = planned(cluster, rows("c", "d"), a_form())
+    execution = PlanExecution.of(a_hub(), plan, NOON, replaced=waiting)
+    assert names(execution) == ["c", "a", "d", "b"]
+
+
+@given(st.lists(st.sampled_from("abcdefgh"), unique=True), st.sets(st.sampled_from("abcdefgh")))
+def test_each_write_is_sent_once_and_those_that_wait_keep_their_order(
+    waiting: list[str], desired: set[str]
+) -> None:
+    before = executed(*waiting)
+    before.remaining.sort(key=lambda write: waiting.index(write.name.removesuffix("-web")))
+    sent = names(executed(*sorted(desired), replaced=before))
+    assert sorted(sent) == sorted(desired)
+    assert [uid for uid in sent if uid in waiting] == [uid for uid in waiting if uid in desired]
+
+
 def test_unconfirmed_deletions_count_as_failed() -> None:
     execution = an_execution()
     execution.restrict_deletions(execution.remaining_deletions[:1])
@@ -47,8 +97,8 @@ def test_only_deletions_of_nodes_without_row_are_dropped() -> None:
     cluster = Cluster()
     synced(cluster, rows("a", "b"), a_form(), a_form("db"))
     execution = PlanExecution.of(a_hub(), planned(cluster, rows("a", "c"), a_form()), NOON)
-    names = [deletion.name for deletion in execution.remaining_deletions]
-    assert names == ["a-db", "b-db", "b-web"]
+    deleted = [deletion.name for deletion in execution.remaining_deletions]
+    assert deleted == ["a-db", "b-db", "b-web"]
     assert [deletion.name for deletion in execution.remaining_row_deletions] == ["b-web"]
     execution.drop_row_deletions()
     assert [deletion.name for deletion in execution.remaining_deletions] == ["a-db", "b-db"]

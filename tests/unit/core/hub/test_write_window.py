@@ -65,6 +65,12 @@ def test_quicker_write_is_the_new_measure() -> None:
     assert window.size == 4
 
 
+def test_nodes_that_wait_for_their_reconcile_narrow_the_window() -> None:
+    window = WriteWindow(8)
+    limits = [window.limit(backlog, max_backlog=20) for backlog in (0, 12, 13, 19, 20, 30)]
+    assert limits == [8, 8, 7, 1, 0, 0]
+
+
 @given(st.lists(st.floats(0, 60)))
 def test_window_stays_within_its_bounds(durations: list[float]) -> None:
     window = WriteWindow()
