@@ -120,10 +120,15 @@ def selection(labels: str | None, fields: str | None) -> dict[str, str]:
 
 
 def writing(manager: str | None, *, dry_run: bool, force: bool = False) -> dict[str, str]:
-    """Return the query of a write."""
+    """Return the query of a write.
+
+    By default the API server decodes each body a second time to warn about unknown fields, and no
+    caller reads the warnings. A plan is strict instead: it reports unknown fields.
+    """
     query = {
         "fieldManager": manager,
         "dryRun": "All" if dry_run else None,
+        "fieldValidation": "Ignore",
         "force": "true" if force else None,
     }
     return {key: value for key, value in query.items() if value}

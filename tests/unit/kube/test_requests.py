@@ -46,11 +46,12 @@ def test_watch_can_request_initial_events() -> None:
     assert requests.watching("7", seconds=60, initial_events=False)["resourceVersion"] == "7"
 
 
-def test_query_of_a_write_has_only_the_given_options() -> None:
-    assert requests.writing(None, dry_run=False) == {}
+def test_query_of_a_write_has_only_the_given_options_and_requests_no_warnings() -> None:
+    assert requests.writing(None, dry_run=False) == {"fieldValidation": "Ignore"}
     assert requests.writing("lynq", dry_run=True, force=True) == {
         "fieldManager": "lynq",
         "dryRun": "All",
+        "fieldValidation": "Ignore",
         "force": "true",
     }
 
