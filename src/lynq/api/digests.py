@@ -29,6 +29,8 @@ from lynq.api.names import (
 from lynq.api.node import LynqNode, NodeSpec
 
 _DIGITS: Final = 16
+_UNCHANGED: Final = frozenset({str, int, bool, type(None)})
+"""The types of most values; the API server returns them as they are."""
 _ROW: Final = (ANNOTATION_ACTIVATE, ANNOTATION_EXTRA, ANNOTATION_HOST_OR_URL, ANNOTATION_HUB_ID)
 """The annotations that the templates of a spec are rendered with."""
 
@@ -100,6 +102,8 @@ def _signature(node: LynqNode, key: InstallationKey) -> str:
 
 def _stored(value: Any) -> Any:  # noqa: ANN401 - any JSON
     """Return a value as the API server returns it: with all defaults, and 2.0 as 2."""
+    if type(value) in _UNCHANGED:
+        return value
     if isinstance(value, msgspec.Struct):
         return {key: _stored(item) for key, item in msgspec.structs.asdict(value).items()}
     if isinstance(value, dict):
