@@ -48,14 +48,16 @@ class Sizes:
     """Rows removed from the second largest hub."""
     idle_seconds: float
     pushes: int
+    imported: int
+    """Rows whose nodes are created while others are pushed."""
     flux: tuple[int, ...]
     rounds: int
     """How often floor and operator take turns, once with Flux's shape. The median ratio counts."""
 
 
 SIZES = {
-    "small": Sizes((50, 100), 20, 10, 10.0, 20, (50,), rounds=1),
-    "full": Sizes((100, 500, 1000), 200, 100, 60.0, 100, (100, 500, 1000), rounds=3),
+    "small": Sizes((50, 100), 20, 10, 10.0, 20, 100, (50,), rounds=1),
+    "full": Sizes((100, 500, 1000), 200, 100, 60.0, 100, 500, (100, 500, 1000), rounds=3),
 }
 
 
@@ -91,7 +93,7 @@ async def provision(bench: Bench, name: str, rows: int, results: Results, sizes:
                 if name == "plain":
                     await change(bench, tenants, namespace, sizes, results)
                     await bench.floor("remove", namespace, name, rows)
-        await bench.floor("remove", tenants.namespace, name, rows)
+        await bench.floor("remove", tenants.namespace, name, tenants.rows)
 
 
 async def change(
@@ -113,10 +115,11 @@ async def change(
             ours = await bench.change_form(tenants, generation)
             rounds.append(Comparison("form change", rows, floor, ours))
         results.comparisons.append(median(rounds))
-        durations = await bench.push(tenants, sizes.pushes)
-        for percent in (50, 99):
-            figure = round(percentile(durations, percent), 3)
-            results.figures[f"push, UPDATE → ConfigMap, p{percent}, s"] = figure
+        pushed = await bench.push(tenants, sizes.pushes)
+        add_percentiles(results, "push, UPDATE → ConfigMap", pushed)
+        during = await bench.push_during_import(tenants, sizes.imported)
+        text = f"the same while {sizes.imported} rows are created"
+        add_percentiles(results, f"{text}, {len(during)} changes", during)
     elif rows == max(sizes.rows[:-1]):
         await bench.floor("provision", namespace, "plain", rows)
         floor = await bench.floor("remove", namespace, "plain", sizes.removed)
@@ -124,6 +127,13 @@ async def change(
         # Once: the deletion guard remembers these, and would hold back more.
         title = f"removed of {rows} rows"
         results.comparisons.append(Comparison(title, sizes.removed, floor, ours))
+
+
+def add_percentiles(results: Results, title: str, durations: list[float]) -> None:
+    """Add the median and the 99th percentile of sorted durations."""
+    for percent in (50, 99):
+        figure = round(percentile(durations, percent), 3)
+        results.figures[f"{title}, p{percent}, s"] = figure
 
 
 async def run(size: str) -> Results:

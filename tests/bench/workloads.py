@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
@@ -113,15 +113,22 @@ class Tenants:
 
     async def create_rows(self) -> None:
         columns = "uid VARCHAR(63) PRIMARY KEY, active INT, plan VARCHAR(63)"
-        rows = ", ".join(f"('t{number:05}', 1, '1')" for number in range(self.rows))
-        await in_mariadb(
-            self._bench.database,
-            f"CREATE TABLE {self.table} ({columns})",
-            f"INSERT INTO {self.table} VALUES {rows}",
-        )
+        await self.execute(f"CREATE TABLE TABLE ({columns})")
+        await self._insert(range(self.rows))
+
+    async def create_more_rows(self, rows: int) -> None:
+        """Insert more rows."""
+        before, self.rows = self.rows, self.rows + rows
+        await self._insert(range(before, self.rows))
+
+    async def _insert(self, numbers: Iterable[int]) -> None:
+        rows = ", ".join(f"('t{number:05}', 1, '1')" for number in numbers)
+        await self.execute(f"INSERT INTO TABLE VALUES {rows}")
 
     async def execute(self, statement: str) -> None:
-        await in_mariadb(self._bench.database, statement.replace("TABLE", self.table))
+        """Execute a statement, in which the last word TABLE is the name of the table."""
+        before, _, after = statement.rpartition("TABLE")
+        await in_mariadb(self._bench.database, f"{before}{self.table}{after}")
 
     async def create_hub(self) -> None:
         bench, server = self._bench, self._bench.database
@@ -279,6 +286,28 @@ class Bench:
 
     async def push(self, tenants: Tenants, changes: int) -> list[float]:
         """Return the seconds from sending an UPDATE to the changed ConfigMap, sorted."""
+        async with self._changed_plans(tenants) as changed:
+            durations = [
+                await self._push(tenants, f"push{number}", number % tenants.rows, changed)
+                for number in range(changes)
+            ]
+        return sorted(durations)
+
+    async def push_during_import(self, tenants: Tenants, rows: int) -> list[float]:
+        """Return the same for changes of existing rows while the nodes of new rows are created."""
+        durations: list[float] = []
+        async with self._changed_plans(tenants) as changed:
+            existing = tenants.rows
+            await tenants.create_more_rows(rows)
+            while not tenants.watch.are_ready(tenants.rows, 1):
+                number = len(durations)
+                plan, row = f"import{number}", number % existing
+                durations.append(await self._push(tenants, plan, row, changed))
+        return sorted(durations)
+
+    @asynccontextmanager
+    async def _changed_plans(self, tenants: Tenants) -> AsyncIterator[dict[str, asyncio.Event]]:
+        """Follow the ConfigMaps; the result has an event for each plan that one of them has had."""
         changed: dict[str, asyncio.Event] = {}
 
         async def watch() -> None:
@@ -289,18 +318,20 @@ class Bench:
                         text = str((event.object.get("data") or {}).get("plan", ""))
                         changed.setdefault(text.partition(" ")[0], asyncio.Event()).set()
 
-        durations = []
         async with run_in_background(watch()):
-            for number in range(changes):
-                plan, uid = f"push{number}", f"t{number % tenants.rows:05}"
-                start = time.monotonic()
-                await tenants.execute(f"UPDATE TABLE SET plan = '{plan}' WHERE uid = '{uid}'")
-                async with asyncio.timeout(60):
-                    await changed.setdefault(plan, asyncio.Event()).wait()
-                durations.append(time.monotonic() - start)
-                # Not in step with any interval of the operator.
-                await asyncio.sleep(0.1 + 0.037 * (number % 7))
-        return sorted(durations)
+            yield changed
+
+    async def _push(
+        self, tenants: Tenants, plan: str, row: int, changed: dict[str, asyncio.Event]
+    ) -> float:
+        start = time.monotonic()
+        await tenants.execute(f"UPDATE TABLE SET plan = '{plan}' WHERE uid = 't{row:05}'")
+        async with asyncio.timeout(60):
+            await changed.setdefault(plan, asyncio.Event()).wait()
+        duration = time.monotonic() - start
+        # Not in step with any interval of the operator.
+        await asyncio.sleep(0.1 + 0.037 * (row % 7))
+        return duration
 
 
 def percentile(durations: list[float], percent: int) -> float:
