@@ -103,18 +103,17 @@ class PlanApplier:
         execution.remaining = []
         key = execution.hub.metadata.key
 
-        def is_due() -> bool:
+        def is_over() -> bool:
             # A turn that is over leaves the rest alone: a hub may have ten thousand writes.
-            is_over = clock() >= until or self._is_interrupted(execution, state)
-            return bool(waiting) and not is_over
+            return not waiting or clock() >= until or self._is_interrupted(execution, state)
 
         def due() -> Iterator[Write]:
-            while is_due():
+            while not is_over():
                 yield waiting.popleft()
 
         def limit() -> int:
-            # No write is started if none is due, whatever the limit: the turn ends.
-            return self._limit(key) if is_due() else MAX_WINDOW
+            # With room for another write, a turn that is over ends instead.
+            return MAX_WINDOW if is_over() else self._limit(key)
 
         async def apply_one(write: Write) -> None:
             hub = self._context.hubs.get(key)
