@@ -247,9 +247,10 @@ class PlanExecution:
 
         `replaced` is the execution of the last plan, if it is not complete.
         """
-        writes: list[Write] = [*plan.deletes, *plan.creates, *plan.updates]
+        # Neither the new rows of an import nor the nodes of a changed form delay all others.
+        writes: list[Write] = [*plan.deletes, *_in_turn(plan.updates, plan.creates)]
         if replaced:
-            writes = _in_turns(writes, replaced.remaining)
+            writes = _overtaking(writes, replaced.remaining)
         return cls(hub, plan, rows_at, writes, changed_at or rows_at)
 
     @property
@@ -286,11 +287,16 @@ class PlanExecution:
         self.result.failed += before - len(self.remaining)
 
 
-def _in_turns(writes: Sequence[Write], waiting: Iterable[Write]) -> list[Write]:
-    """Return new writes and those that were waiting already, one of each in turn.
+def _in_turn(first: Iterable[Write], second: Iterable[Write]) -> list[Write]:
+    """Return one write of each in turn."""
+    return [write for turn in zip_longest(first, second) for write in turn if write is not None]
+
+
+def _overtaking(writes: Sequence[Write], waiting: Iterable[Write]) -> list[Write]:
+    """Return new writes in turn with those that were waiting already, which keep their order.
 
     A changed row does not wait until ten thousand imported rows are written, and the import goes on
-    however many rows change. Waiting writes keep their order.
+    however many rows change.
     """
     places = {_content(write): place for place, write in enumerate(waiting)}
     new, old = [], []
@@ -301,8 +307,7 @@ def _in_turns(writes: Sequence[Write], waiting: Iterable[Write]) -> list[Write]:
         else:
             old.append((place, write))
     old.sort(key=itemgetter(0))
-    turns = zip_longest(new, (write for _, write in old))
-    return [write for turn in turns for write in turn if write is not None]
+    return _in_turn(new, (write for _, write in old))
 
 
 def _content(write: Write) -> tuple[str, str]:

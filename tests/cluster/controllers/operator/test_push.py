@@ -136,6 +136,23 @@ async def test_changed_row_does_not_wait_for_an_import(env: Environment, engine:
         assert await ready_nodes(env) < IMPORTED / 2
 
 
+async def test_change_in_the_same_transaction_as_an_import_does_not_wait_for_it(
+    env: Environment, engine: Engine
+) -> None:
+    imported = ", ".join(f"('t{number:03}', '1', 'pro')" for number in range(IMPORTED))
+    async with running_operator(env):
+        await create_tenant(env, engine, "1h")
+        await engine.execute(
+            engine.server,
+            "BEGIN",
+            f"INSERT INTO push_rows VALUES {imported}",
+            "UPDATE push_rows SET plan = 'gold' WHERE uid = 'acme'",
+            "COMMIT",
+        )
+        await wait_for_plan(env, "gold", within=60)
+        assert await ready_nodes(env) < IMPORTED / 2
+
+
 async def ready_nodes(env: Environment) -> int:
     """Return the number of imported nodes that are ready."""
     nodes = [node for name, node in (await env.nodes()).items() if name.startswith("t")]

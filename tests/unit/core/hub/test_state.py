@@ -46,6 +46,13 @@ def names(execution: PlanExecution) -> list[str]:
     return [write.name.removesuffix("-web") for write in execution.remaining]
 
 
+def test_updates_and_creates_of_one_plan_are_sent_in_turn() -> None:
+    cluster = Cluster()
+    synced(cluster, rows("x", "y", plan="small"), a_form())
+    plan = planned(cluster, [*rows("a", "b", "c"), *rows("x", "y", plan="large")], a_form())
+    assert names(PlanExecution.of(a_hub(), plan, NOON)) == ["x", "a", "y", "b", "c"]
+
+
 def test_changed_row_is_written_before_an_import_that_waits() -> None:
     waiting = executed("b", "c", "d")
     assert names(executed("a", "b", "c", "d", replaced=waiting)) == ["a", "b", "c", "d"]
