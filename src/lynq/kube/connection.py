@@ -9,8 +9,9 @@ what follows on it is the rest of that exchange.
 
 import asyncio
 import ssl
-from dataclasses import dataclass
 from typing import Final, cast
+
+from msgspec import Struct
 
 from lynq.kube.http_response import Head, InvalidResponse, ResponseParser
 
@@ -31,8 +32,7 @@ class BodyTooLarge(Exception):
         self.limit = limit
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(Struct, frozen=True):
     """A request as it is sent, and what its response may be."""
 
     request: bytes
@@ -42,6 +42,8 @@ class Exchange:
     """Whether the body of a 200 is read while it arrives."""
     tunnel: bool = False
     """Whether the response ends with its headers, as the one of a proxy to CONNECT."""
+    timeout: float | None = None
+    """Seconds until the response must be complete, or of a stream its headers."""
 
 
 class Connection(asyncio.Protocol):
@@ -61,7 +63,7 @@ class Connection(asyncio.Protocol):
         self._error: Exception | None = None
 
     async def send(self, exchange: Exchange) -> Head:
-        """Send a request and return status and headers of its response.
+        """Send a request and return status and headers of its response; raises TimeoutError.
 
         The body follows: by `take_body`, or by `read` if the response `is_streaming`.
         """
@@ -71,7 +73,7 @@ class Connection(asyncio.Protocol):
         self._parser = ResponseParser()
         self.take_body()
         self.transport.write(exchange.request)
-        await self._wait()
+        await self._wait(exchange.timeout)
         if self._parser.head is None:
             raise ConnectionLost("no response")
         return self._parser.head
@@ -83,12 +85,12 @@ class Connection(asyncio.Protocol):
         self._size = 0
         return body
 
-    async def read(self) -> bytes:
-        """Return the next part of a stream; b"" at its end."""
+    async def read(self, max_silence: float | None = None) -> bytes:
+        """Return the next part of a stream; b"" at its end. Raises TimeoutError after a silence."""
         while not self._body:
             if self._parser.complete:
                 return b""
-            await self._wait()
+            await self._wait(max_silence)
         if self._size > _MAX_PENDING and self.transport is not None:
             self.transport.resume_reading()
         return self.take_body()
@@ -113,11 +115,16 @@ class Connection(asyncio.Protocol):
         if self.transport is not None:
             self.transport.abort()
 
-    async def _wait(self) -> None:
-        """Wait for the response, or for the next part of a stream."""
+    async def _wait(self, limit: float | None) -> None:
+        """Wait for the response, or for the next part of a stream.
+
+        A timer of the connection costs a third of `asyncio.timeout`, which cancels the task.
+        """
         if self._error is not None:
             raise self._error
-        self._waiter = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        self._waiter = loop.create_future()
+        timer = loop.call_later(limit, self._fail, TimeoutError()) if limit else None
         try:
             await self._waiter
         except BaseException:
@@ -125,6 +132,8 @@ class Connection(asyncio.Protocol):
             raise
         finally:
             self._waiter = None
+            if timer:
+                timer.cancel()
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():

@@ -9,13 +9,14 @@ would begin at an unknown byte.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 _MAX_HEAD: Final = 64 * 1024
 """Bytes of the status line and the headers, or of one line between chunks."""
 _STATUS_LINE: Final = re.compile(r"HTTP/1\.([01]) ([1-9][0-9]{2})(?: |\r|$)")
-_HEADER: Final = re.compile(r"\r\n([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n]*?)[ \t]*(?=\r\n|$)")
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CHUNK_SIZE: Final = re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;|$)")
 _UNTIL_CLOSED: Final = -1
 _FIRST_FINAL: Final = 200
@@ -27,8 +28,7 @@ class InvalidResponse(Exception):
     """The bytes are not a response."""
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(Struct, frozen=True):
     """The status and the headers of a response, by name in lower case."""
 
     status: int
@@ -103,7 +103,7 @@ class ResponseParser:
         minor, status = match[1], int(match[2])
         if status < _FIRST_FINAL:
             return
-        headers = _headers(text, text.count("\n"))
+        headers = _headers(text)
         options = headers.get("connection", "").lower()
         keep_alive = "close" not in options if minor == "1" else "keep-alive" in options
         self.head = Head(status, headers, keep_alive)
@@ -172,12 +172,14 @@ class ResponseParser:
         self._in_trailer = not self._remaining
 
 
-def _headers(text: str, lines: int) -> dict[str, str]:
-    pairs = _HEADER.findall(text)
-    if len(pairs) != lines:
-        raise InvalidResponse("an invalid header")
+def _headers(text: str) -> dict[str, str]:
+    lines = text.split("\r\n")
+    is_valid = text.count("\r") == text.count("\n") == len(lines) - 1
     headers: dict[str, str] = {}
-    for name, value in pairs:
-        key = name.lower()
+    for line in lines[1:]:
+        name, colon, value = line.partition(":")
+        if not (is_valid and colon and _HEADER_NAME.fullmatch(name)):
+            raise InvalidResponse("an invalid header")
+        key, value = name.lower(), value.strip(" \t")
         headers[key] = f"{headers[key]}, {value}" if key in headers else value
     return headers

@@ -8,6 +8,7 @@ labels. The default handle is on an unexposed registry, so that callers need no 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -27,6 +28,10 @@ def count_requests(requests: Counter, server: str) -> Interceptor:
     """
     host = _host(server)
 
+    @lru_cache(maxsize=256)
+    def counter(code: str | int, method: str) -> Counter:
+        return requests.labels(str(code), host, method)
+
     async def count(request: Request, send: Send) -> Response:
         try:
             response = await send(request)
@@ -34,9 +39,9 @@ def count_requests(requests: Counter, server: str) -> Interceptor:
             # Not sent.
             raise
         except BaseException:
-            requests.labels(_NO_RESPONSE, host, request.method).inc()
+            counter(_NO_RESPONSE, request.method).inc()
             raise
-        requests.labels(str(response.status), host, request.method).inc()
+        counter(response.status, request.method).inc()
         return response
 
     return count

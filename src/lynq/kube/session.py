@@ -1,6 +1,5 @@
 """One attempt of one request over HTTP: headers, TLS, timeouts, size limit, errors."""
 
-import asyncio
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -98,11 +97,8 @@ class Session:
 
     async def send(self, request: Request, credential: Credential) -> Response:
         """Send a request once and return the response, whatever its status."""
-        limit = request.timeout or self._options.timeout
         with _translated_errors(request):
-            # For a stream, the timeout is for the headers; after that only silence is limited.
-            async with asyncio.timeout(self._options.timeout if request.stream else limit):
-                return await self._send(request, credential)
+            return await self._send(request, credential)
 
     async def _send(self, request: Request, credential: Credential) -> Response:
         pool = self.connections
@@ -114,7 +110,16 @@ class Session:
         except UntrustedCertificate:
             self._reload_authority()
             raise
-        head = await connection.send(Exchange(data, self._options.max_response, request.stream))
+        # For a stream, the timeout is for the headers; after that only silence is limited.
+        timeout = None if request.stream else request.timeout
+        head = await connection.send(
+            Exchange(
+                data,
+                self._options.max_response,
+                request.stream,
+                timeout=timeout or self._options.timeout,
+            )
+        )
         if connection.is_streaming:
             chunks = _Chunks(request, connection)
             return Response(head.status, head.headers, chunks=chunks, close=connection.abort)
@@ -124,32 +129,25 @@ class Session:
 
     def _bytes(self, request: Request, credential: Credential, pool: ConnectionPool) -> bytes:
         """Return the request as it is sent."""
-        headers = self._headers(request, credential)
         target = f"{self._prefix}{request.path}"
         if request.query:
             target += f"?{_encoded(tuple(request.query.items()))}"
+        headers = list(request.headers.items())
+        if credential.token:
+            headers.append(("Authorization", f"Bearer {header_value(credential.token)}"))
         if pool.forwards:
             target = f"http://{pool.host}{target}"
             if pool.proxy_authorization:
                 headers.append(("Proxy-Authorization", pool.proxy_authorization))
-        if request.body is not None:
-            headers.append(("Content-Length", str(len(request.body))))
-        lines = [f"{request.method} {target} HTTP/1.1", f"Host: {pool.host}"]
-        lines += [f"{name}: {value}" for name, value in headers]
-        head = "\r\n".join(lines)
+        # The token of a viewer, in a header of the request, is not kept.
+        header_lines = _header_lines if "Authorization" in request.headers else _known_header_lines
+        lines = header_lines(pool.host, tuple(headers), self._default_headers)
         # No name, selector or token can begin a line of its own.
-        if " " in target or not (head.count("\r") == head.count("\n") == len(lines) - 1):
+        if lines is None or any(character in target for character in " \r\n"):
             raise InvalidObject(f"{request.verb} {request.path!r}: not a valid request")
-        return f"{head}\r\n\r\n".encode() + (request.body or b"")
-
-    def _headers(self, request: Request, credential: Credential) -> list[tuple[str, str]]:
-        """Return all headers; those of the request replace the defaults of the same name."""
-        headers = list(request.headers.items())
-        if credential.token:
-            headers.append(("Authorization", f"Bearer {header_value(credential.token)}"))
-        names = {name.lower() for name, _ in headers}
-        headers += [pair for pair in self._default_headers if pair[0].lower() not in names]
-        return headers
+        body = request.body
+        length = "" if body is None else f"Content-Length: {len(body)}\r\n"
+        return f"{request.method} {target} HTTP/1.1\r\n{lines}{length}\r\n".encode() + (body or b"")
 
     def _reload_authority(self) -> None:
         """Read the file of the CA again; the CA of the cluster may have been rotated."""
@@ -193,8 +191,7 @@ class _Chunks:
 
     async def __anext__(self) -> bytes:
         with _translated_errors(self._request):
-            async with asyncio.timeout(self._request.timeout):
-                chunk = await self._connection.read()
+            chunk = await self._connection.read(self._request.timeout)
         if not chunk:
             raise StopAsyncIteration
         return chunk
@@ -228,6 +225,24 @@ def _translated_errors(request: Request) -> Iterator[None]:
 def _encoded(query: tuple[tuple[str, str], ...]) -> str:
     """Return a query; writes have few different ones."""
     return urlencode(query)
+
+
+def _header_lines(
+    host: str, headers: tuple[tuple[str, str], ...], defaults: tuple[tuple[str, str], ...]
+) -> str | None:
+    """Return the lines of all headers, which replace the defaults of the same name.
+
+    None if a header contains the end of a line.
+    """
+    names = {name.lower() for name, _ in headers}
+    pairs = [("Host", host), *headers]
+    pairs += [pair for pair in defaults if pair[0].lower() not in names]
+    lines = "".join(f"{name}: {value}\r\n" for name, value in pairs)
+    return lines if lines.count("\r") == lines.count("\n") == len(pairs) else None
+
+
+_known_header_lines = lru_cache(maxsize=64)(_header_lines)
+"""The same for the requests of one client, which have few different headers."""
 
 
 def header_value(token: str) -> str:

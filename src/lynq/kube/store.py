@@ -23,7 +23,6 @@ All methods are synchronous: between two awaits of a reader, the store does not 
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -39,8 +38,7 @@ IndexFunction: TypeAlias = Callable[[T], Iterable[Hashable]]
 """Returns the index values of an object; must be deterministic."""
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectChange(Generic[T]):
+class ObjectChange(Struct, Generic[T], frozen=True):
     """A change of a key: added (no old), removed (no new), or updated.
 
     Old and new can be different objects with one name; their uids differ then.

@@ -12,6 +12,7 @@ from typing import Final, Generic
 
 import msgspec
 import structlog
+from msgspec import Struct
 
 from lynq.api.wire import Wire
 from lynq.kube import errors
@@ -34,8 +35,7 @@ class EventType(Enum):
     DELETED = "DELETED"
 
 
-@dataclass(frozen=True, slots=True)
-class WatchEvent(Generic[T]):
+class WatchEvent(Struct, Generic[T], frozen=True):
     """A change of an object; `object` is its new state, or the last state before its deletion."""
 
     type: EventType
