@@ -9,10 +9,12 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
-from dataclasses import dataclass, field, replace
 from itertools import count
 from time import monotonic
 from typing import TypeAlias, TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from lynq.template.errors import LimitError, UnavailableError
 from lynq.template.gofmt.printf import show
@@ -204,8 +206,7 @@ class Context:
         self.check_deadline()
 
 
-@dataclass(frozen=True, slots=True)
-class Environment:
+class Environment(Struct, frozen=True):
     """The inputs of a render. The engine itself reads no clock and has no randomness of its own.
 
     The defaults, for a single string rendered by hand, are the time of the call and a fresh seed.

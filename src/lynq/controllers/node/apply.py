@@ -5,9 +5,11 @@ a lost connection or a lost lease, ends the reconcile.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
+
+from msgspec.structs import replace
 
 from lynq.api import LynqNode, ResourceState
 from lynq.controllers.concurrency import gather_or_cancel

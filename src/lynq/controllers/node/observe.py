@@ -6,10 +6,13 @@ removed), and an object with ignoreFields whose managed fields changed (`live_bo
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lynq.api import CreationPolicy, LynqNode, TResource
 from lynq.api.metadata import ObjectKey
@@ -41,8 +44,7 @@ from lynq.kube import Client, Discovery
 from lynq.kube.errors import Forbidden, GroupUnavailable, KubeError, NotFound, UnknownKind
 
 
-@dataclass(frozen=True, slots=True)
-class ObservedResource:
+class ObservedResource(Struct, frozen=True):
     """One resource of a node: the facts for the core, and the handles of its object."""
 
     facts: ResourceFacts
@@ -70,10 +72,8 @@ class ObservedResource:
 
     def with_digest(self, digest: bytes) -> "ObservedResource":
         """Return a copy with this digest of our fields, in which ignored ones are left out."""
-        live = self.facts.live
-        return replace(
-            self, facts=replace(self.facts, live=replace(live, digest=digest) if live else None)
-        )
+        live = replace(self.facts.live, digest=digest) if self.facts.live else None
+        return replace(self, facts=replace(self.facts, live=live))
 
     def with_last_write(self, last_write: LastWrite, *, was_written: bool) -> "ObservedResource":
         """Return a copy with the result of our last write."""

@@ -6,11 +6,12 @@ An object that existed before is released (`release`).
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
 
 import structlog
+from msgspec.structs import replace
 
 from lynq.api import DeletionPolicy, LynqNode
 from lynq.api.metadata import ObjectKey
@@ -184,7 +185,7 @@ class Pruner:
         except KubeError:
             # Reported when the item itself is observed.
             return [item]
-        return [replace(item, ref=_ref_in(resource, ref)) for resource in resources] or [item]
+        return [item.with_ref(_ref_in(resource, ref)) for resource in resources] or [item]
 
     async def _is_served(self, ref: ObjectRef) -> bool:
         try:

@@ -6,9 +6,11 @@ back-off. The result of a request is kept, so that the request is not repeated.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
+
+from msgspec.structs import replace
 
 from lynq.api import LynqNode
 from lynq.api.metadata import ObjectKey

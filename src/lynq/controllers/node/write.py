@@ -6,11 +6,13 @@ lost lease, are raised.
 """
 
 import asyncio
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 import structlog
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lynq.api import LynqNode
 from lynq.api.names import FIELD_MANAGER
@@ -49,8 +51,7 @@ from lynq.kube.errors import KubeError, TimedOut
 _log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class WriteResult:
+class WriteResult(Struct, frozen=True):
     """The result of one write."""
 
     write: Write

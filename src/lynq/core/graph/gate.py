@@ -6,9 +6,10 @@ otherwise only direct dependents would be skipped.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
+
+from msgspec import Struct
 
 from lynq.api import ResourceState
 
@@ -36,8 +37,7 @@ class GateAction(Enum):
     """A dependency failed, and the resource is applied with a warning."""
 
 
-@dataclass(frozen=True, slots=True)
-class GateDecision:
+class GateDecision(Struct, frozen=True):
     """The decision for a resource, and the dependency that caused it."""
 
     action: GateAction

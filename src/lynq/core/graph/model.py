@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from msgspec import Struct
+
 Edges: TypeAlias = Mapping[str, tuple[str, ...]]
 """The targets of the edges of each id; targets are unique, and every target is also a key."""
 
@@ -11,8 +13,7 @@ Waves: TypeAlias = tuple[tuple[str, ...], ...]
 """Ids in processing order: the ids of one wave are independent, waves follow one another."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One resource as a vertex of the graph."""
 
     id: str

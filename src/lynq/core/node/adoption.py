@@ -13,7 +13,7 @@ more of the live object than the caches hold:
   with the node.
 """
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from lynq.api import ConflictPolicy, Metadata, PatchStrategy
 from lynq.core.node.decide import is_done_once

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from msgspec import Struct
+
 from lynq.api import Condition, ResourceState
 from lynq.api.conditions import merge_conditions, new_condition
 from lynq.api.reasons import ConditionReason as Reason
@@ -23,8 +25,7 @@ _LONGEST_MESSAGE: Final = 300
 _FAILURES: Final = frozenset({ResourceState.FAILED, ResourceState.CONFLICTED})
 
 
-@dataclass(frozen=True, slots=True)
-class ConditionState:
+class ConditionState(Struct, frozen=True):
     """A condition without its transition time."""
 
     type: Type

@@ -27,10 +27,12 @@ is the next request, or the result. The shell sends the request and reports the 
    removed by a merge patch, or the garbage collector would delete the object with the node.
 """
 
-from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum, auto
 from typing import Any, Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lynq.api import Metadata
 from lynq.api.names import FIELD_MANAGER
@@ -62,52 +64,45 @@ _OWN_MANAGERS: Final = frozenset({FIELD_MANAGER, "manager"})
 """Our field manager, and the one of the Go operator's requests that set no field manager."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadMetadata:
+class ReadMetadata(Struct, frozen=True):
     """Read the metadata of the live object; answer with `on_metadata`."""
 
     for_migration: bool = False
     """Whether our Update entries are to be migrated; otherwise the write is adapted."""
 
 
-@dataclass(frozen=True, slots=True)
-class PatchMetadata:
+class PatchMetadata(Struct, frozen=True):
     """Send this merge patch of the metadata; answer with `on_accepted`."""
 
     patch: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class DryRunApply:
+class DryRunApply(Struct, frozen=True):
     """Apply this object as a dry run, without force; answer with `on_accepted`."""
 
     obj: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Refetch:
+class Refetch(Struct, frozen=True):
     """Read the live object after a delay in seconds; answer with `on_refetched`."""
 
     delay: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(Struct, frozen=True):
     """Send this write as it is; answer with `on_accepted`."""
 
     write: Write
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(Struct, frozen=True):
     """Final: the API server accepted the write."""
 
     previous_managers: str = ""
     """The managers whose fields were taken over by force, with the number of fields."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rejected:
+class Rejected(Struct, frozen=True):
     """Final: the write is given up until the next reconcile."""
 
     rejection: WriteRejection
@@ -125,16 +120,14 @@ _DELETED: Final = Rejected(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ObserveAgain:
+class ObserveAgain(Struct, frozen=True):
     """Final: the object exists and was not observed, or differs; the next step decides with it."""
 
     otherwise: Rejected
     """The result if the object does not exist after all."""
 
 
-@dataclass(frozen=True, slots=True)
-class DecideAgain:
+class DecideAgain(Struct, frozen=True):
     """Final: the object exists and was observed; the next step decides with it."""
 
 
@@ -142,8 +135,7 @@ NextRequest: TypeAlias = ReadMetadata | PatchMetadata | DryRunApply | Refetch | 
 FinalResult: TypeAlias = Accepted | Rejected | ObserveAgain | DecideAgain
 
 
-@dataclass(frozen=True, slots=True)
-class ObservedObject:
+class ObservedObject(Struct, frozen=True):
     """A resource with its live object, as far as the write depends on it."""
 
     facts: ResourceFacts
@@ -176,8 +168,7 @@ class AttemptStage(Enum):
     """The write is rejected; our owner reference is removed from the object."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteAttempt:
+class WriteAttempt(Struct, frozen=True, kw_only=True):
     """One write, the object that it is decided for, and the answers so far."""
 
     observed: ObservedObject

@@ -1,8 +1,10 @@
 """Decide about one resource: write its object, wait, or evaluate its readiness."""
 
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lynq.api import (
     AdoptionPolicy,
@@ -63,8 +65,7 @@ _REFUSED_RETRY: Final = timedelta(seconds=10)
 """An object that existed before and is refused is read again after this time."""
 
 
-@dataclass(frozen=True, slots=True)
-class PassContext:
+class PassContext(Struct, frozen=True):
     """What holds for all resources of one reconcile."""
 
     owner: Owner

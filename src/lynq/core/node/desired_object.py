@@ -17,10 +17,11 @@ import math
 import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from json.encoder import encode_basestring
+from json.encoder import JSONEncoder, encode_basestring
 from typing import Any, Final
+
+from msgspec import Struct
 
 from lynq.api import CreationPolicy, TResource
 from lynq.api.names import (
@@ -56,11 +57,13 @@ _UNHASHED: Final = frozenset(
 )
 _UNHASHED_LABELS: Final = frozenset({LABEL_BUCKET})
 _HASH_DIGITS: Final = 16
+_ENCODER: Final = JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+_MAY_BE_FLOAT: Final = re.compile(r"(?:\A|[:,\[])-?(?:[0-9]+[.e]|Infinity|NaN)")
+"""A number that Go formats in another way than Python; it may also be the text of a string."""
 _STRING_DATA: Final = re.compile(r"^(\$?\.?)stringData\b")
 
 
-@dataclass(frozen=True, slots=True)
-class DesiredObject:
+class DesiredObject(Struct, frozen=True):
     """The desired object, without the annotations that its write adds."""
 
     ref: ObjectRef
@@ -212,9 +215,14 @@ def applied_hash(obj: Mapping[str, Any]) -> str:
 
 def go_json(value: object) -> str:
     """Return the value as Go's json.Marshal writes it: sorted keys, no spaces, HTML escaped."""
+    text = _ENCODER.encode(value)
+    return go_escaped(_with_go_numbers(value) if _MAY_BE_FLOAT.search(text) else text)
+
+
+def _with_go_numbers(value: object) -> str:
     out: list[str] = []
     _write(value, out)
-    return go_escaped("".join(out))
+    return "".join(out)
 
 
 def _without_unhashed(obj: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -39,6 +39,10 @@ class InventoryItem:
     adopted_uid: str = field(default="", compare=False)
     """The uid of the object if it existed before and was adopted."""
 
+    def with_ref(self, ref: ObjectRef) -> "InventoryItem":
+        """Return the item with this object."""
+        return replace(self, ref=ref)
+
 
 def inventory_key(item: InventoryItem, node_namespace: str) -> str:
     """Return the entry of `status.appliedResources`: Kind/namespace/name@id."""
@@ -170,4 +174,4 @@ def _with_rendered_namespace(item: InventoryItem, variables: Mapping[str, str]) 
         namespace = render(item.ref.namespace, variables, _FIXED)
     except TemplateError:
         return item
-    return replace(item, ref=item.ref._replace(namespace=namespace))
+    return item.with_ref(item.ref._replace(namespace=namespace))

@@ -5,8 +5,9 @@ the values of the row and all texts that were rendered from a template are maske
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from lynq.api import LynqNode
 from lynq.api.masking import Mask

@@ -1,9 +1,10 @@
 """References to objects, their owner, and the observed state of a live object."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, NamedTuple
+
+from msgspec import Struct, field
 
 from lynq.api import LynqNode, ResourceStatus
 from lynq.api.metadata import ObjectKey
@@ -76,8 +77,7 @@ NOT_APPLIED: Final = AppliedRecord()
 """The record of an object that the status does not list."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LiveObject:
+class LiveObject(Struct, frozen=True, kw_only=True):
     """The observed state of an object that exists."""
 
     uid: str

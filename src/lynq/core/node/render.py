@@ -11,10 +11,11 @@ name is no name of an object.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from lynq.api import CreationPolicy, LynqNode, TResource
 from lynq.api.installation_key import NO_KEY, KeyState
@@ -74,16 +75,14 @@ class RenderError(Exception):
         super().__init__(f'"{resource}" could not be rendered: {where}{problem}')
 
 
-@dataclass(frozen=True, slots=True)
-class Rendered:
+class Rendered(Struct, frozen=True):
     """A rendered object, without owner reference, tracking labels and hash."""
 
     ref: ObjectRef
     obj: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Renderer:
+class Renderer(Struct, frozen=True):
     """Renders the resources of one node."""
 
     namespace: str

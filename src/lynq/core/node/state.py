@@ -5,10 +5,11 @@
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from typing import Any, Final
+
+from msgspec import Struct
 
 from lynq.api import CreationPolicy, DeletionPolicy, ResourceState, TResource
 from lynq.api.text import one_line
@@ -61,8 +62,7 @@ class WriteCause(Enum):
     """It existed before, and is adopted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(Struct, frozen=True):
     """One write of one object."""
 
     id: str
@@ -75,8 +75,7 @@ class Write:
     """Whether fields of other managers are taken over."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceOutcome:
+class ResourceOutcome(Struct, frozen=True, kw_only=True):
     """The state of one resource, and the write that is due."""
 
     id: str
@@ -104,8 +103,7 @@ class ResourceOutcome:
         return self.message.startswith(f'"{self.id}" ')
 
 
-@dataclass(frozen=True, slots=True)
-class WriteRejection:
+class WriteRejection(Struct, frozen=True):
     """Why the API server rejected a write."""
 
     message: str
@@ -116,8 +114,7 @@ class WriteRejection:
     """Whether the same write may succeed in a moment; the error says nothing of the object."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LastWrite:
+class LastWrite(Struct, frozen=True, kw_only=True):
     """Our last write of an object; after a restart, only its digest in the status is known."""
 
     hash: str
@@ -130,8 +127,7 @@ class LastWrite:
     in a hot loop."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceFacts:
+class ResourceFacts(Struct, frozen=True, kw_only=True):
     """One resource of the node's spec, and the observed state of its object."""
 
     resource: TResource

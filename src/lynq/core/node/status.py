@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from lynq.api import (
@@ -53,8 +54,7 @@ _NOT_READY: Final = frozenset({ResourceState.PROGRESSING, ResourceState.FAILED})
 EntryKey = tuple[str, str, str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatusReport:
+class StatusReport(Struct, frozen=True, kw_only=True):
     """The result of a reconcile, from which the status is built."""
 
     namespace: str

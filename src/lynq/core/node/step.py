@@ -5,8 +5,10 @@ The step depends on its arguments only.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lynq.api import ResourceState
 from lynq.api.events import EventReason
@@ -17,8 +19,7 @@ from lynq.core.node.decide import PassContext, decide
 from lynq.core.node.state import ResourceFacts, ResourceOutcome, Write, earliest
 
 
-@dataclass(frozen=True, slots=True)
-class ReconcileStep:
+class ReconcileStep(Struct, frozen=True):
     """The writes that are due now, and the state of every resource."""
 
     outcomes: tuple[ResourceOutcome, ...]

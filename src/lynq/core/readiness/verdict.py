@@ -5,6 +5,8 @@ from datetime import datetime
 from enum import Enum
 from typing import Final
 
+from msgspec import Struct
+
 from lynq.api.reasons import ReadinessReason
 from lynq.api.wire import parse_rfc3339
 from lynq.core.readiness.fields import bounded_line
@@ -20,8 +22,7 @@ class ReadinessState(Enum):
     """The object will not become ready: it failed, or its controller reports Stalled."""
 
 
-@dataclass(frozen=True, slots=True)
-class Readiness:
+class Readiness(Struct, frozen=True):
     """Whether an object is ready, and if not, why not."""
 
     state: ReadinessState

@@ -1,9 +1,9 @@
 """Live objects of resources with ignoreFields: kept until our managed fields or contents change."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from lynq.controllers.children import Child
 from lynq.controllers.node.live_bodies import LiveBodies

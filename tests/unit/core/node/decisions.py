@@ -1,8 +1,9 @@
 """Facts of resources to decide about: settled, and with drift."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
+
+from msgspec.structs import replace
 
 from lynq.api import ResourceState, TResource
 from lynq.core.node.adoption_policy import is_written_as_adopted

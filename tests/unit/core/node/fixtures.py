@@ -1,9 +1,10 @@
 """The objects of one node in memory: created by writes, ready when a test says so."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
+
+from msgspec.structs import replace
 
 from lynq.api import NodeStatus, ResourceState, ResourceStatus, TResource
 from lynq.core.graph.build import build_graph

@@ -1,9 +1,9 @@
 """Live objects with the marks of a node, and the nodes that exist."""
 
-import dataclasses
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from lynq.api import DeletionPolicy, LynqNode, Metadata, NodeStatus, ResourceState, ResourceStatus
 from lynq.api.metadata import ObjectKey
@@ -79,8 +79,8 @@ def tracked(owner: Owner | None = None) -> LiveObject:
 
 def without_proof(live: LiveObject) -> LiveObject:
     kept = {key: text for key, text in live.annotations.items() if key != "lynq.sh/tracking-id"}
-    return dataclasses.replace(live, annotations=kept)
+    return replace(live, annotations=kept)
 
 
 def relabeled(live: LiveObject, name: str) -> LiveObject:
-    return dataclasses.replace(live, labels={**live.labels, "lynq.sh/node": name})
+    return replace(live, labels={**live.labels, "lynq.sh/node": name})

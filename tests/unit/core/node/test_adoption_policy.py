@@ -1,9 +1,9 @@
 """adoptionPolicy: which objects that existed before are written, and as what."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from lynq.api import AdoptionPolicy, CreationPolicy, PatchStrategy
 from lynq.core.node.adoption_policy import is_adopted, is_foreign, is_written_as_adopted

@@ -1,9 +1,9 @@
 """Which node claims an object: by labels, owner reference, status and managed fields."""
 
-import dataclasses
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from lynq.api import NodeStatus
 from lynq.core.node.objects import NOT_APPLIED, AppliedRecord, Owner
@@ -84,7 +84,7 @@ def test_label_of_another_node_counts_unless_our_status_lists_the_object(
     other: str,
     claimant: str,
 ) -> None:
-    live = dataclasses.replace(without_proof(relabeled(tracked(), "beta-web")), digest=digest)
+    live = replace(without_proof(relabeled(tracked(), "beta-web")), digest=digest)
     beta = Owner("shop", "beta-web", "2")
     nodes = Fleet(*(a_node_of(beta, status) for status in OTHER_NODES[other]))
     record = AppliedRecord(was_applied=was_applied)
@@ -92,7 +92,7 @@ def test_label_of_another_node_counts_unless_our_status_lists_the_object(
 
 
 def test_label_of_a_node_in_an_unwatched_namespace_counts() -> None:
-    live = dataclasses.replace(without_proof(relabeled(tracked(), "beta-web")), digest=b"ours")
+    live = replace(without_proof(relabeled(tracked(), "beta-web")), digest=b"ours")
     record, nodes = AppliedRecord(was_applied=True), Fleet(covered=False)
     assert claimant_of(live, ELSEWHERE, an_owner(), record, nodes) == 'LynqNode "beta-web"'
 
@@ -108,7 +108,7 @@ def test_owner_reference_of_another_node_is_a_claim() -> None:
 def test_owner_reference_of_another_node_outweighs_our_labels() -> None:
     """Both nodes would write the object, each as its own."""
     other = Owner("shop", "beta-web", "2")
-    live = dataclasses.replace(without_proof(tracked()), owner_uids=(other.uid,))
+    live = replace(without_proof(tracked()), owner_uids=(other.uid,))
     fleet = Fleet(a_node_of(other))
     assert claimant_of(live, ELSEWHERE, an_owner(), NOT_APPLIED, fleet) == 'LynqNode "beta-web"'
 
@@ -145,5 +145,5 @@ def test_stripped_object_is_taken_over_if_our_fields_and_status_prove_it(
     record: AppliedRecord,
     taken: bool,  # noqa: FBT001
 ) -> None:
-    live = dataclasses.replace(live_from(an_object()), digest=digest)
+    live = replace(live_from(an_object()), digest=digest)
     assert is_takeover(live, HERE, an_owner(), record) is taken

@@ -1,10 +1,9 @@
 """Conflicts of one write: which request follows which answer, and when the write is given up."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from lynq.api import ConflictPolicy, PatchStrategy
 from lynq.core.node.apply_errors import ApplyError

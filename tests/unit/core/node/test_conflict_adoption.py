@@ -1,10 +1,10 @@
 """Conflicts of objects that existed before or are to be retained: the marks of their owner."""
 
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from lynq.api import AdoptionPolicy, DeletionPolicy, Metadata, PatchStrategy
 from lynq.core.node.apply_errors import ApplyError, ApplyErrorKind

@@ -1,9 +1,9 @@
 """Conflicts of objects with ignoreFields: live values are read before a write."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from lynq.api import ConflictPolicy, PatchStrategy
 from lynq.core.node.conflict import (

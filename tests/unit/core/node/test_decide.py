@@ -1,10 +1,10 @@
 """The decision about one resource: write its object, wait, or evaluate its readiness."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from lynq.api import ConflictPolicy, CreationPolicy, DeletionPolicy, PatchStrategy, ResourceState
 from lynq.api.reasons import OrphanReason

@@ -1,9 +1,9 @@
 """creationPolicy Once: the body is written one time, lost metadata is restored."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from lynq.api import CreationPolicy, DeletionPolicy, PatchStrategy
 from lynq.core.node.decide import decide

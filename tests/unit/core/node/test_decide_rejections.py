@@ -1,9 +1,9 @@
 """Rejected and deferred writes: the state of the resource, and the retry."""
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from lynq.api.reasons import StateReason
 from lynq.core.node.decide import decide

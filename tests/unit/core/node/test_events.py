@@ -1,8 +1,7 @@
 """Events about a node: each state change once."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from lynq.api import NodeStatus, ResourceState
 from lynq.api.events import EventReason

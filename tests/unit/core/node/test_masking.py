@@ -1,8 +1,9 @@
 """The masks of a node: the row's values and rendered texts, but not the names of objects."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
+
+from msgspec.structs import replace
 
 from lynq.core.node.desired_object import prepare
 from lynq.core.node.masking import explanation_mask, mask_readiness

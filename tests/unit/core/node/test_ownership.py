@@ -1,11 +1,11 @@
 """How an object is tied to its node, adopted and orphaned."""
 
-import dataclasses
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from lynq.api import DeletionPolicy
 from lynq.api.reasons import OrphanReason
@@ -175,7 +175,7 @@ def test_copy_at_another_place_belongs_to_no_node(place: ObjectRef) -> None:
 
 def test_tracking_id_without_a_uid_proves_nothing() -> None:
     proof = tracking_id(ELSEWHERE, an_owner()._replace(uid=""))
-    live = dataclasses.replace(tracked(), annotations={"lynq.sh/tracking-id": proof})
+    live = replace(tracked(), annotations={"lynq.sh/tracking-id": proof})
     assert is_copy(live, ELSEWHERE)
     assert not is_takeover(live, ELSEWHERE, an_owner(), NOT_APPLIED)
 
@@ -230,9 +230,9 @@ def test_owner_reference_is_surplus_where_the_desired_object_has_none() -> None:
 def test_wrong_tracking_id_is_lost_beside_our_owner_reference() -> None:
     owner = an_owner()
     obj = with_ownership(an_object(labels=MANAGED), HERE, owner, RETAIN)
-    live = dataclasses.replace(live_from(obj), owner_uids=(owner.uid,))
+    live = replace(live_from(obj), owner_uids=(owner.uid,))
     assert not has_lost_ties(live, obj, HERE, owner)
-    edited = dataclasses.replace(live, annotations={"lynq.sh/tracking-id": "x"})
+    edited = replace(live, annotations={"lynq.sh/tracking-id": "x"})
     assert has_lost_ties(edited, obj, HERE, owner)
 
 

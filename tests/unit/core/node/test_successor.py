@@ -26,8 +26,10 @@ def with_live(given_: Successors, resource_id: str, **changes: Any) -> Successor
     """Return the successors with a changed live object."""
     facts = given_.facts[resource_id]
     assert facts.live is not None
-    live = replace(facts.live, **changes)
-    return replace(given_, facts={**given_.facts, resource_id: replace(facts, live=live)})
+    live = msgspec.structs.replace(facts.live, **changes)
+    return replace(
+        given_, facts={**given_.facts, resource_id: msgspec.structs.replace(facts, live=live)}
+    )
 
 
 def test_object_with_accepted_successor_is_not_held() -> None:
@@ -135,7 +137,8 @@ def test_object_is_held_while_the_update_of_its_dependent_is_rejected() -> None:
     assert held_for_successors([old("a")], accepted) == {}
     facts = both.facts["b"]
     assert facts.desired is not None
-    changed = replace(facts, desired=replace(facts.desired, hash="another"))
+    desired = msgspec.structs.replace(facts.desired, hash="another")
+    changed = msgspec.structs.replace(facts, desired=desired)
     rejected = replace(accepted, facts={**both.facts, "b": changed})
     assert '"b"' in held_for_successors([old("a")], rejected)[old("a")]
 

@@ -1,10 +1,10 @@
 """A node from its first reconcile to its deletion, with the core alone."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from lynq.api import DeletionPolicy, LynqNode, NodeStatus, TResource
 from lynq.api.reasons import OrphanReason
