@@ -105,9 +105,12 @@ def _stored(value: Any) -> Any:  # noqa: ANN401 - any JSON
     if type(value) in _UNCHANGED:
         return value
     if isinstance(value, msgspec.Struct):
-        return {key: _stored(item) for key, item in msgspec.structs.asdict(value).items()}
+        value = msgspec.structs.asdict(value)
     if isinstance(value, dict):
-        return {key: _stored(item) for key, item in value.items()}
+        # Scalars are most of all values, and are not worth a call each.
+        return {
+            key: item if type(item) in _UNCHANGED else _stored(item) for key, item in value.items()
+        }
     if isinstance(value, list | tuple):
         return [_stored(item) for item in value]
     if isinstance(value, float) and value.is_integer():

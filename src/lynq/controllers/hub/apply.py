@@ -102,18 +102,18 @@ class PlanApplier:
         result, waiting = execution.result, deque(execution.remaining)
         execution.remaining = []
         key = execution.hub.metadata.key
-
-        def is_over() -> bool:
-            # A turn that is over leaves the rest alone: a hub may have ten thousand writes.
-            return not waiting or clock() >= until or self._is_interrupted(execution, state)
+        is_over = False
 
         def due() -> Iterator[Write]:
-            while not is_over():
+            while not is_over:
                 yield waiting.popleft()
 
         def limit() -> int:
-            # With room for another write, a turn that is over ends instead.
-            return MAX_WINDOW if is_over() else self._limit(key)
+            """Return the limit before each write; with room for one, a turn that is over ends."""
+            nonlocal is_over
+            # A turn that is over leaves the rest alone: a hub may have ten thousand writes.
+            is_over = not waiting or clock() >= until or self._is_interrupted(execution, state)
+            return MAX_WINDOW if is_over else self._limit(key)
 
         async def apply_one(write: Write) -> None:
             hub = self._context.hubs.get(key)

@@ -14,8 +14,8 @@ All hubs write to the same API server. So they share one window: each learns fro
 the others got.
 
 Nodes are written no faster than they are reconciled. The order of writes is that of the plan, in
-which changed rows come first; written nodes are reconciled in the order of their writes. A thousand
-nodes that wait for their reconcile would delay each change that is written behind them.
+which new writes alternate with those that wait; written nodes are reconciled in the order of their
+writes. A thousand nodes that wait for their reconcile would delay each change behind them.
 """
 
 import math

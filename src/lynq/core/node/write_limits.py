@@ -16,7 +16,7 @@ backend, may have `limit` slow writes.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, takewhile
 from typing import Final, NamedTuple
 
 _REMEMBERED: Final = 1000
@@ -40,7 +40,7 @@ class WriteGroup(NamedTuple):
 @dataclass(slots=True)
 class _GroupState:
     pending: dict[int, float] = field(default_factory=dict)
-    """The start of each write in flight, by its number."""
+    """The start of each write in flight, by its number; the oldest write is the first."""
     judged_start: float | None = None
     """The start of the latest write that is finished; None if there is none."""
     was_slow: bool = False
@@ -78,14 +78,14 @@ class WriteLimits:
         is_latest = state.judged_start is None or started >= state.judged_start
         if answered_at is not None and is_latest:
             state.judged_start = started
-            state.was_slow = self._is_late(started, answered_at)
+            state.was_slow = answered_at - started >= self._late_after(answered_at)
         self._forget_idle(group.kind)
 
     def admits(self, group: WriteGroup, now: float) -> bool:
         """Return whether one more write of the group may be sent."""
         state = self._find(group)
         if not self.is_slow(group, now):
-            return self._slow_writes(state, now) < self._limit
+            return len(self._late_starts(state, now)) < self._limit
         return not state.pending or self._slow_in_flight(group.kind, now) < self._limit
 
     def is_slow(self, group: WriteGroup, now: float) -> bool:
@@ -126,8 +126,8 @@ class WriteLimits:
 
     def _verdict(self, state: _GroupState, now: float) -> bool | None:
         """Return whether the latest write that is finished or late is slow; None without one."""
-        late = [start for start in state.pending.values() if self._is_late(start, now)]
-        if late and (state.judged_start is None or max(late) >= state.judged_start):
+        late = self._late_starts(state, now)
+        if late and (state.judged_start is None or late[-1] >= state.judged_start):
             return True
         return None if state.judged_start is None else state.was_slow
 
@@ -139,14 +139,16 @@ class WriteLimits:
         states = self._groups.get(kind, {}).values()
         return sum(len(state.pending) for state in states if self._verdict(state, now) is not False)
 
-    def _slow_writes(self, state: _GroupState, now: float) -> int:
-        return sum(self._is_late(start, now) for start in state.pending.values())
+    def _late_starts(self, state: _GroupState, now: float) -> list[float]:
+        """Return the starts of the late writes in flight, which are the first ones."""
+        late_after = self._late_after(now)
+        return list(takewhile(lambda start: now - start >= late_after, state.pending.values()))
 
-    def _is_late(self, start: float, now: float) -> bool:
-        slow_after = self._slow_after
+    def _late_after(self, now: float) -> float:
+        """Return the seconds after which a write is late."""
         if now - self._status_written_at <= _STATUS_WRITES_EXPIRE:
-            slow_after = max(slow_after, _TIMES_STATUS_WRITE * self._status_write_seconds)
-        return now - start >= slow_after
+            return max(self._slow_after, _TIMES_STATUS_WRITE * self._status_write_seconds)
+        return self._slow_after
 
     def _forget_idle(self, kind: str) -> None:
         """Forget the first hub without writes in flight, if too many are remembered."""
