@@ -25,7 +25,7 @@ from bench.growth import measure_growth
 from bench.measuring import memory_mib
 from bench.shapes import SHAPES
 from bench.tables import Comparison, Results, median
-from bench.workloads import Bench, Tenants, percentile
+from bench.workloads import Bench, Tenants
 from lynq.api.crds import build as definitions
 from lynq.cluster import LocalCluster
 from lynq.kube import Client, load_config
@@ -116,10 +116,10 @@ async def change(
             rounds.append(Comparison("form change", rows, floor, ours))
         results.comparisons.append(median(rounds))
         pushed = await bench.push(tenants, sizes.pushes)
-        add_percentiles(results, "push, UPDATE → ConfigMap", pushed)
+        results.add_percentiles("push, UPDATE → ConfigMap", pushed)
         during = await bench.push_during_import(tenants, sizes.imported)
         text = f"the same while {sizes.imported} rows are created"
-        add_percentiles(results, f"{text}, {len(during)} changes", during)
+        results.add_percentiles(f"{text}, {len(during)} changes", during)
     elif rows == max(sizes.rows[:-1]):
         await bench.floor("provision", namespace, "plain", rows)
         floor = await bench.floor("remove", namespace, "plain", sizes.removed)
@@ -127,13 +127,6 @@ async def change(
         # Once: the deletion guard remembers these, and would hold back more.
         title = f"removed of {rows} rows"
         results.comparisons.append(Comparison(title, sizes.removed, floor, ours))
-
-
-def add_percentiles(results: Results, title: str, durations: list[float]) -> None:
-    """Add the median and the 99th percentile of sorted durations."""
-    for percent in (50, 99):
-        figure = round(percentile(durations, percent), 3)
-        results.figures[f"{title}, p{percent}, s"] = figure
 
 
 async def run(size: str) -> Results:

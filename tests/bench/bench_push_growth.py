@@ -25,7 +25,8 @@ from typing import Any
 import databases
 from background_tasks import run_in_background
 from bench.measuring import cpu_seconds
-from bench.workloads import Bench, percentile
+from bench.tables import percentile
+from bench.workloads import Bench
 from cluster.controllers.environment import FORMS, HUBS
 from databases import Server
 from lynq.api.crds import build as definitions

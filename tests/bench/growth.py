@@ -8,7 +8,7 @@ import time
 from bench.measuring import Measurement, cpu_seconds, memory_mib
 from bench.shapes import PLAIN
 from bench.tables import Results
-from bench.workloads import Bench, Tenants, percentile
+from bench.workloads import Bench, Tenants
 from cluster.controllers.environment import NODES
 
 MANY = int(os.environ.get("LYNQ_BENCH_NODES", "10000"))
@@ -66,11 +66,7 @@ async def measure_restart(bench: Bench, tenants: Tenants, results: Results) -> N
     figures[f"start with {tenants.rows} nodes: peak MiB"] = round(
         memory_mib(tenants.pid, "VmHWM"), 1
     )
-    durations = await bench.push(tenants, 50)
-    for percent in (50, 99):
-        figures[f"one row among {tenants.rows}, p{percent}, s"] = round(
-            percentile(durations, percent), 3
-        )
+    results.add_percentiles(f"one row among {tenants.rows}", await bench.push(tenants, 50))
 
 
 def written(measurement: Measurement) -> dict[str, int]:

@@ -1,5 +1,6 @@
 """The results of a run: as tables, ratios first, and as JSON."""
 
+import statistics
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -62,6 +63,11 @@ class Results:
     flux: list[Comparison] = field(default_factory=list)
     figures: dict[str, Any] = field(default_factory=dict)
     """Figures without a floor: memory, idle requests and CPU, push latency."""
+
+    def add_percentiles(self, title: str, durations: list[float]) -> None:
+        """Add the median and the 99th percentile of sorted durations."""
+        for percent in (50, 99):
+            self.figures[f"{title}, p{percent}, s"] = round(percentile(durations, percent), 3)
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -162,3 +168,10 @@ def _table(headers: Iterable[object], rows: Iterable[Iterable[object]]) -> list[
         for line in lines
     ]
     return [texts[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *texts[1:]]
+
+
+def percentile(durations: list[float], percent: int) -> float:
+    """Return a percentile of sorted durations."""
+    if len(durations) < 2:
+        return durations[0] if durations else 0.0
+    return statistics.quantiles(durations, n=100, method="inclusive")[percent - 1]

@@ -7,7 +7,6 @@ Each piece of work is done twice in the same run: by the floor, right before, an
 import asyncio
 import base64
 import json
-import statistics
 import subprocess
 import sys
 import time
@@ -332,10 +331,3 @@ class Bench:
         # Not in step with any interval of the operator.
         await asyncio.sleep(0.1 + 0.037 * (row % 7))
         return duration
-
-
-def percentile(durations: list[float], percent: int) -> float:
-    """Return a percentile of sorted durations."""
-    if len(durations) < 2:
-        return durations[0] if durations else 0.0
-    return statistics.quantiles(durations, n=100, method="inclusive")[percent - 1]
