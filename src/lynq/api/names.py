@@ -16,6 +16,8 @@ CATEGORY: Final = "lynq"
 """`kubectl get lynq` lists all three kinds."""
 FIELD_MANAGER: Final = "lynq-operator"
 """The field manager of applied resources."""
+PREFIX: Final = "lynq.sh/"
+"""The prefix of all labels and annotations of Lynq."""
 LEASE: Final = "f2130106.lynq.sh"
 """Name of the Lease of the leader election."""
 

@@ -11,11 +11,11 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from lynq.api import LynqNode, Metadata
 from lynq.api.metadata import ObjectKey
@@ -34,6 +34,7 @@ from lynq.controllers.own_writes import DELETED, OwnWrites
 from lynq.controllers.timing import DEFAULT_TIMING, Timing
 from lynq.core.node.managed_fields import has_update_entry, owned_fields_digest
 from lynq.core.node.objects import LiveObject, ObjectRef
+from lynq.core.node.predicates import ObjectEffect, object_changed
 from lynq.core.readiness.rules import (
     ROLLING_WORKLOADS,
     EvaluateReadiness,
@@ -78,8 +79,7 @@ class Child(Struct, frozen=True, gc=False):
     """Whether our managedFields entry has the operation Update instead of Apply."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChildChange:
+class ChildChange(Struct, frozen=True):
     """An object that was created, changed or deleted."""
 
     ref: ObjectRef
@@ -89,6 +89,8 @@ class ChildChange:
     """Whether the change is the response to our own write."""
     became_ready: bool = False
     """Whether the object is a workload that became ready."""
+    is_progress: bool = False
+    """Whether the object is still not ready, for another reason than before."""
 
 
 class WatchedKind:
@@ -213,7 +215,8 @@ class WatchedKind:
 
     def _changed(self, change: ObjectChange[Child]) -> None:
         old, new = change.old, change.new
-        if old and new and old.live == new.live:
+        effect = object_changed(old.live if old else None, new.live if new else None)
+        if effect is ObjectEffect.NONE:
             return
         is_workload = self.resource.kind in ROLLING_WORKLOADS
         child_change = ChildChange(
@@ -221,6 +224,7 @@ class WatchedKind:
             tuple(child for child in (old, new) if child),
             is_own_write=self._is_own_write,
             became_ready=is_workload and _is_ready(new) and not _is_ready(old),
+            is_progress=effect is ObjectEffect.PROGRESS,
         )
         version = version_of(new.resource_version) if new else DELETED
         may_be_own = not child_change.is_own_write and not child_change.became_ready

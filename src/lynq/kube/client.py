@@ -87,6 +87,11 @@ class Client:
         """The number of concurrent requests, without watches."""
         return self._transport.options.max_in_flight
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether the API server took long to respond a moment ago."""
+        return self._transport.slots.is_busy
+
     def fenced(self, fence: Fence) -> "Client":
         """Return a client that checks this fence before every attempt of a write."""
         return Client(self._transport.fenced(fence))

@@ -3,8 +3,9 @@
 Slots are handed out in the order of arrival, whatever the request is: no kind of write starves
 another. Requests of low priority, such as Events, take what is left over. They start after other
 requests, in flight or waiting, have been few for a moment: a gap between two writes of the same
-burst is not quiet. A busy operator is never quiet, so each of them starts after a bounded wait in
-any case.
+burst is not quiet. They also wait while responses take long: the controllers of a cluster follow
+the operator's writes with many of their own. A busy operator is never quiet, so each of them starts
+after a bounded wait in any case.
 """
 
 import asyncio
@@ -16,6 +17,12 @@ _QUIET_SHARE: Final = 8
 """Requests are few while they are less than this fraction of the limit."""
 _QUIET_SECONDS: Final = 0.05
 """How long requests must have been few."""
+_BUSY_RESPONSE: Final = 0.025
+"""Seconds that a response of a busy API server takes at least."""
+_BUSY_TIMES: Final = 4
+"""How many times as long as the quickest one it takes: a distant API server is not busy."""
+_BUSY_SECONDS: Final = 0.5
+"""How long the API server counts as busy after such a response."""
 
 
 class RequestSlots:
@@ -29,16 +36,22 @@ class RequestSlots:
         self._quiet = asyncio.Event()
         self._quiet.set()
         self._becoming_quiet: asyncio.TimerHandle | None = None
+        self._quickest = float("inf")
+        self._busy_until = 0.0
 
-    @asynccontextmanager
-    async def hold(self) -> AsyncIterator[None]:
+    async def __aenter__(self) -> None:
         """Hold a slot during the block."""
         self._count(1)
         try:
-            async with self._slots:
-                yield
-        finally:
+            await self._slots.acquire()
+        except BaseException:
             self._count(-1)
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        """Release the slot."""
+        self._slots.release()
+        self._count(-1)
 
     @asynccontextmanager
     async def hold_if_quiet(self) -> AsyncIterator[None]:
@@ -49,6 +62,19 @@ class RequestSlots:
         async with self._slots:
             yield
 
+    def record(self, seconds: float) -> None:
+        """Record how long the API server took to respond."""
+        self._quickest = min(self._quickest, seconds)
+        if seconds > max(_BUSY_RESPONSE, _BUSY_TIMES * self._quickest):
+            self._busy_until = asyncio.get_running_loop().time() + _BUSY_SECONDS
+            self._quiet.clear()
+            self._check_later()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a response took long a moment ago."""
+        return asyncio.get_running_loop().time() < self._busy_until
+
     def _count(self, change: int) -> None:
         self._requests += change
         if self._requests >= self._few:
@@ -56,10 +82,18 @@ class RequestSlots:
             if self._becoming_quiet:
                 self._becoming_quiet.cancel()
                 self._becoming_quiet = None
-        elif not (self._quiet.is_set() or self._becoming_quiet):
+        elif not self._quiet.is_set():
+            self._check_later()
+
+    def _check_later(self) -> None:
+        if self._requests < self._few and not self._becoming_quiet:
             loop = asyncio.get_running_loop()
-            self._becoming_quiet = loop.call_later(_QUIET_SECONDS, self._become_quiet)
+            quiet_at = max(loop.time() + _QUIET_SECONDS, self._busy_until)
+            self._becoming_quiet = loop.call_at(quiet_at, self._become_quiet)
 
     def _become_quiet(self) -> None:
         self._becoming_quiet = None
-        self._quiet.set()
+        if self.is_busy:
+            self._check_later()
+        else:
+            self._quiet.set()

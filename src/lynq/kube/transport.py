@@ -161,7 +161,10 @@ class Transport:
         for interceptor in reversed(self.interceptors):
             send = _around(send, interceptor)
         async with self._slot(request):
+            started = asyncio.get_running_loop().time()
             response = await send(request)
+            if not request.stream:
+                self.slots.record(asyncio.get_running_loop().time() - started)
         if response.status >= _BAD_REQUEST:
             raise _error(request, response)
         return response
@@ -169,7 +172,7 @@ class Transport:
     def _slot(self, request: Request) -> AbstractAsyncContextManager[None]:
         if request.stream:
             return nullcontext()
-        return self.slots.hold_if_quiet() if self.has_low_priority else self.slots.hold()
+        return self.slots.hold_if_quiet() if self.has_low_priority else self.slots
 
     async def _send_fenced(self, request: Request, *, credential: Credential) -> Response:
         if request.writes and self.fence is not None:

@@ -17,7 +17,7 @@ class _Requests:
         self.started: list[str] = []
 
     async def send(self, name: str) -> None:
-        async with self._slots.hold():
+        async with self._slots:
             self.started.append(name)
             await self._finish.wait()
 
@@ -69,7 +69,7 @@ async def test_gap_between_two_requests_is_not_quiet() -> None:
 
     async with asyncio.TaskGroup() as group:
         for number in range(10):
-            async with slots.hold():
+            async with slots:
                 if number == 0:
                     group.create_task(send_event())
                 await asyncio.sleep(0.1)
@@ -89,3 +89,50 @@ async def test_request_of_low_priority_starts_after_a_bounded_wait() -> None:
         await requests.send_with_low_priority("event")
         assert asyncio.get_running_loop().time() - began == 5
         requests.finish()
+
+
+@virtual_time
+async def test_requests_of_low_priority_wait_while_responses_take_long() -> None:
+    slots, loop = RequestSlots(16), asyncio.get_running_loop()
+    slots.record(0.001)
+    responded = 0.0
+    for seconds in (0.03, 1.0, 0.03):
+        async with slots:
+            slots.record(seconds)
+            responded = loop.time()
+        assert slots.is_busy
+        await asyncio.sleep(0.1)
+    async with slots.hold_if_quiet():
+        assert loop.time() - responded == pytest.approx(0.5, abs=0.06)
+        assert not slots.is_busy
+
+
+@virtual_time
+async def test_quick_response_delays_no_request_of_low_priority() -> None:
+    slots, loop = RequestSlots(16), asyncio.get_running_loop()
+    async with slots:
+        slots.record(0.005)
+    started = loop.time()
+    async with slots.hold_if_quiet():
+        assert loop.time() - started < 0.06
+
+
+@virtual_time
+async def test_request_of_low_priority_that_takes_long_delays_the_next_one() -> None:
+    slots, loop = RequestSlots(16), asyncio.get_running_loop()
+    slots.record(0.001)
+    async with slots.hold_if_quiet():
+        slots.record(1.0)
+    started = loop.time()
+    async with slots.hold_if_quiet():
+        assert loop.time() - started == pytest.approx(0.5)
+
+
+@virtual_time
+async def test_distant_api_server_is_not_busy() -> None:
+    slots = RequestSlots(16)
+    for seconds in (0.2, 0.3, 0.7):
+        slots.record(seconds)
+    assert not slots.is_busy
+    slots.record(0.9)
+    assert slots.is_busy

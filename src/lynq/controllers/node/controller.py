@@ -210,7 +210,12 @@ class NodeController:
 
     def _child_changed(self, change: ChildChange) -> None:
         owners = set() if change.is_own_write else self._owners(change)
-        for key in owners | self._states.contenders(change.ref):
+        contenders = self._states.contenders(change.ref)
+        may_wait = change.is_progress and self._context.client.is_busy
+        delay = self._context.timing.progress_requeue if may_wait else 0.0
+        for key in owners - contenders:
+            self._enqueue(key, after=delay)
+        for key in contenders:
             self._enqueue(key)
         for key in owners if change.became_ready else ():
             self._workload_ready(key)
@@ -229,13 +234,16 @@ class NodeController:
             for handler in self._workload_ready_handlers:
                 handler(node)
 
-    def _enqueue(self, key: ObjectKey) -> None:
+    def _enqueue(self, key: ObjectKey, *, after: float = 0.0) -> None:
         if node := self._context.nodes.get(key):
-            self._add(key, node, QueuePriority.EVENT)
+            self._add(key, node, QueuePriority.EVENT, after=after)
 
-    def _add(self, key: ObjectKey, node: LynqNode, priority: QueuePriority) -> None:
+    def _add(
+        self, key: ObjectKey, node: LynqNode, priority: QueuePriority, *, after: float = 0.0
+    ) -> None:
         if self._context.options.shard.owns(key):
-            self._queue.add(key, priority=priority, group=str(hub_by_label(node) or ""))
+            group = str(hub_by_label(node) or "")
+            self._queue.add_after(key, after, priority=priority, group=group)
 
 
 def _reconciled_fields(node: LynqNode) -> tuple[object, ...]:

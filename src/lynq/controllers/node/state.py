@@ -103,6 +103,10 @@ class NodeState:
     row_changed_at: datetime | None = None
     """When the row changed, until the node is Ready with it."""
     status_written_at: datetime = _NEVER
+    progress_postponed_at: datetime | None = None
+    """When the first status of a new node was postponed; None if it was not."""
+    unreported_changes: int = 0
+    """Number of objects that were changed since the last report."""
     contested: frozenset[ObjectIdentity] = frozenset()
     """Desired objects that belong to another node."""
 

@@ -26,7 +26,7 @@ from lynq.controllers.node.write_gate import WriteGate
 from lynq.core.node import events
 from lynq.core.node.inventory import InventoryItem
 from lynq.core.node.objects import ObjectRef
-from lynq.core.node.schedule import ForcedApply, debounce_status
+from lynq.core.node.schedule import ForcedApply, debounce_status, postpone_progress
 from lynq.core.node.state import ResourceOutcome
 from lynq.core.node.status import InvalidNode, StatusReport
 from lynq.kube import ObjectReference
@@ -91,12 +91,18 @@ class StatusReporter:
     ) -> timedelta | None:
         """Publish a reconcile; return the delay if the status write is postponed, else None."""
         _log_changes(status, progress, pruned, seconds)
-        self.emit(node, _change_events(node, status, progress, pruned))
+        state.unreported_changes += progress.changed
+        has_more = _has_more_than_progress(progress, pruned)
+        if not has_more and (delay := self._postpone_progress(node, state, status)):
+            self._context.operator_metrics.record_reconcile("success", seconds)
+            return delay
+        changed, state.unreported_changes = state.unreported_changes, 0
+        self.emit(node, _change_events(node, status, progress, pruned, changed=changed))
         self._emit_for_objects(progress, pruned)
         delay = await self._write(node, state, status)
         if delay is None:
             self.emit(node, events.state_events(node.status, progress.step.outcomes))
-            if not progress.changed:
+            if not changed:
                 self.emit(node, events.ready_events(node.status, status))
             self._record_metrics(node, state, status)
         failed = status.failed_resources or status.skipped_resources
@@ -145,6 +151,19 @@ class StatusReporter:
             event = events.orphaned(OrphanReason.REMOVED_FROM_TEMPLATE)
             self.emit_for_object(item.ref, uid, event)
 
+    def _postpone_progress(
+        self, node: LynqNode, state: NodeState, status: NodeStatus
+    ) -> timedelta | None:
+        """Return for how long the progress of a new node waits, while the API server is busy."""
+        if not self._context.client.is_busy:
+            return None
+        now = self._context.clock()
+        since = state.progress_postponed_at or now
+        delay = postpone_progress(node.status, status, now - since)
+        if delay:
+            state.progress_postponed_at = since
+        return delay
+
     async def _write(
         self, node: LynqNode, state: NodeState, status: NodeStatus
     ) -> timedelta | None:
@@ -177,10 +196,21 @@ def _record_row_change(node: LynqNode, state: NodeState, status: NodeStatus) -> 
         state.row_changed_at = row_changed_at(node)
 
 
+def _has_more_than_progress(progress: ApplyProgress, pruned: PruneResult) -> bool:
+    """Return whether a reconcile has events of its own to report."""
+    written = (progress.adopted, progress.foreign, progress.taken_over)
+    return any((*written, pruned.deleted, pruned.retained, pruned.released))
+
+
 def _change_events(
-    node: LynqNode, status: NodeStatus, progress: ApplyProgress, pruned: PruneResult
+    node: LynqNode,
+    status: NodeStatus,
+    progress: ApplyProgress,
+    pruned: PruneResult,
+    *,
+    changed: int,
 ) -> Iterable[Event]:
-    """Yield the events about objects that a reconcile has changed."""
+    """Yield the events about objects that were changed since the last report."""
     for observed, managers in progress.taken_over:
         yield events.fields_taken_over(observed.ref, managers)
     for observed in progress.foreign:
@@ -192,8 +222,8 @@ def _change_events(
     yield from (events.removed_from_form(item, retained=True) for item, _ in pruned.retained)
     for released in pruned.released:
         yield events.released(released.item, kept_fields=released.kept_fields)
-    if progress.changed:
-        yield events.change_event(node, status, changed=progress.changed)
+    if changed:
+        yield events.change_event(node, status, changed=changed)
 
 
 def _log_changes(

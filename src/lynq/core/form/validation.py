@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 from lynq.api import AdoptionPolicy, FormSpec, HubSpec
 from lynq.api.events import EventReason
+from lynq.api.names import PREFIX
 from lynq.api.problems import Problem, ProblemKind, at_key
 from lynq.core.form.templates import (
     MAX_DEPTH,
@@ -45,7 +46,6 @@ _KIND_OF_LIST: Final = {
 _PAUSE_FIELDS: Final = {"Deployment": "paused", "Job": "suspend"}
 _MAX_TIMEOUT_SECONDS: Final = 3600
 _AUTOSCALER: Final = "HorizontalPodAutoscaler"
-_RESERVED_PREFIX: Final = "lynq.sh/"
 
 
 def validate_form(
@@ -178,10 +178,10 @@ def _check_reserved_keys(placed: PlacedResource) -> Iterator[Problem]:
         ("annotationsTemplate", placed.resource.annotations_template),
     ):
         for key in templates:
-            if key.startswith(_RESERVED_PREFIX):
+            if key.startswith(PREFIX):
                 yield Problem(
                     at_key(f"{placed.path}.{field}", key),
-                    f"the prefix {_RESERVED_PREFIX} is reserved, and Lynq drops or replaces the "
+                    f"the prefix {PREFIX} is reserved, and Lynq drops or replaces the "
                     "keys that it uses: choose another prefix",
                     ProblemKind.WARNING,
                 )

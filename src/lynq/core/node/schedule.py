@@ -14,6 +14,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from lynq.api import Condition, LynqNode, NodeStatus, ResourceState
+from lynq.api.conditions import is_true
 from lynq.api.names import ANNOTATION_FORCE_RECONCILE
 from lynq.api.reasons import ConditionType
 from lynq.core.node.state import earliest
@@ -21,6 +22,9 @@ from lynq.core.node.state import earliest
 _STATUS_DEBOUNCE: Final = timedelta(seconds=5)
 _URGENT_STATES: Final = frozenset(
     {ResourceState.FAILED, ResourceState.CONFLICTED, ResourceState.SKIPPED, ResourceState.DELETING}
+)
+_PROGRESS_STATES: Final = frozenset(
+    {ResourceState.READY, ResourceState.PROGRESSING, ResourceState.WAITING}
 )
 _FORCE_SPREAD: Final = 0.1
 """Share of the force-reapply interval over which the nodes are spread."""
@@ -50,6 +54,21 @@ def debounce_status(
     """
     may_wait = timedelta(0) <= since_last_write < _STATUS_DEBOUNCE and not is_urgent(before, after)
     return _STATUS_DEBOUNCE - since_last_write if may_wait else None
+
+
+def postpone_progress(before: NodeStatus, after: NodeStatus, waited: timedelta) -> timedelta | None:
+    """Return for how long the first status of a node may wait for other writes; None: not at all.
+
+    The initial inventory lists the objects meanwhile. A status that a later decision depends on,
+    because it records a failure, a policy or an adopted object, does not wait, nor does the result.
+    """
+    is_first = not (before.conditions or before.resources)
+    is_progress = not is_true(after.conditions, ConditionType.READY) and all(
+        entry.state in _PROGRESS_STATES and entry.deletion_policy is None and not entry.adopted_uid
+        for entry in after.resources
+    )
+    may_wait = timedelta(0) <= waited < _STATUS_DEBOUNCE and is_first and is_progress
+    return _STATUS_DEBOUNCE - waited if may_wait else None
 
 
 def is_urgent(before: NodeStatus, after: NodeStatus) -> bool:

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from lynq.api.names import PREFIX
+
 HIDDEN: Final = "(changed)"
 """Stands for a value of a Secret."""
 
@@ -17,7 +19,6 @@ _SERVER_FIELDS: Final = frozenset(
 """Fields of the metadata that the API server sets."""
 _SECRET_FIELDS: Final = frozenset({"data", "stringData"})
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-_BOOKKEEPING: Final = "lynq.sh/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class FieldChange:
     def is_bookkeeping(self) -> bool:
         """Whether the field is a label or annotation of Lynq, which people need not review."""
         _, found, key = self.path.partition("[")
-        return self.path.startswith("metadata.") and bool(found) and key.startswith(_BOOKKEEPING)
+        return self.path.startswith("metadata.") and bool(found) and key.startswith(PREFIX)
 
 
 def field_changes(

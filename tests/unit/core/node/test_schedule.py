@@ -1,13 +1,14 @@
 """When a status is written, when a reconcile is forced, and when a node is requeued."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from lynq.api import NodeStatus, ResourceState
+from lynq.api import DeletionPolicy, NodeStatus, ResourceState
 from lynq.core.node.objects import ObjectRef
 from lynq.core.node.schedule import (
     DEFERRED_RETRY,
@@ -15,6 +16,7 @@ from lynq.core.node.schedule import (
     force_due_at,
     is_force_due,
     is_urgent,
+    postpone_progress,
     requeue_at,
 )
 from lynq.core.node.state import ResourceOutcome
@@ -107,6 +109,47 @@ def test_status_that_is_not_urgent_waits_five_seconds_since_the_last_write(
 @pytest.mark.parametrize("ahead", [timedelta(microseconds=1), timedelta(days=365)])
 def test_status_does_not_wait_after_the_clock_was_set_back(ahead: timedelta) -> None:
     assert debounce_status(status(P, P), status(P, R), -ahead) is None
+
+
+@pytest.mark.parametrize("states", [(P, P), (R, P), (R, ResourceState.WAITING)])
+def test_progress_of_a_new_node_waits_five_seconds_at_most(
+    states: tuple[ResourceState, ...],
+) -> None:
+    def delay(seconds: float) -> timedelta | None:
+        return postpone_progress(NodeStatus(), status(*states), timedelta(seconds=seconds))
+
+    assert delay(0) == timedelta(seconds=5)
+    assert delay(4) == timedelta(seconds=1)
+    assert delay(5) is None
+    assert delay(-1) is None
+
+
+@pytest.mark.parametrize(
+    "states",
+    [
+        (R, R),
+        (P, ResourceState.FAILED),
+        (P, ResourceState.CONFLICTED),
+        (P, ResourceState.SKIPPED),
+        (P, ResourceState.DELETING),
+    ],
+)
+def test_result_of_a_new_node_does_not_wait(states: tuple[ResourceState, ...]) -> None:
+    assert postpone_progress(NodeStatus(), status(*states), timedelta(0)) is None
+
+
+@pytest.mark.parametrize(
+    "record", [{"deletion_policy": DeletionPolicy.RETAIN}, {"adopted_uid": "77"}]
+)
+def test_status_that_protects_an_object_does_not_wait(record: dict[str, Any]) -> None:
+    progress = status(P, P)
+    first, second = progress.resources
+    recorded = replace(progress, resources=(first, replace(second, **record)))
+    assert postpone_progress(NodeStatus(), recorded, timedelta(0)) is None
+
+
+def test_second_status_of_a_node_does_not_wait_for_other_writes() -> None:
+    assert postpone_progress(status(P, P), status(R, P), timedelta(0)) is None
 
 
 @given(st.uuids().map(str))

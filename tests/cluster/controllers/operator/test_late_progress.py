@@ -1,0 +1,99 @@
+"""While the API server is busy, a new node reports its progress late; no object of it is lost."""
+
+import asyncio
+
+import pytest
+
+from cluster.controllers.environment import FORMS, Environment, Object, config_map
+from cluster.controllers.node.builders import exists
+from cluster.controllers.running_operator import get_node, running_operator, wait_for_node_condition
+from cluster.local.manifests import deployment
+from lynq.kube import Request, Response, Send
+from lynq.kube.resource import CONFIG_MAPS
+from waiting import eventually, stays
+
+NODE = "acme-web"
+SETTINGS = "acme-settings"
+NEVER_READY: Object = {
+    "id": "app",
+    "nameTemplate": "{{ .uid }}-app",
+    "spec": deployment("app", annotations={"local.lynq.sh/ready": "never"}),
+}
+
+
+@pytest.fixture
+def busy_env(env: Environment) -> Environment:
+    """Each write takes far longer than the quickest request."""
+
+    async def delay_writes(request: Request, send: Send) -> Response:
+        response = await send(request)
+        if request.writes:
+            await asyncio.sleep(0.2)
+        return response
+
+    env.client = env.client.intercepted(delay_writes)
+    env.set_rows(("acme", 1, "pro"))
+    return env
+
+
+async def create_unready_tenant(env: Environment) -> None:
+    """Create a node whose ConfigMap exists, and whose progress is not reported yet."""
+    await env.create_hub()
+    await env.create_form(deployments=[NEVER_READY])
+    await eventually(lambda: exists(env, SETTINGS), within=30)
+    assert not await is_reported(env)
+
+
+async def is_reported(env: Environment) -> bool:
+    status = (await get_node(env, NODE)).get("status", {})
+    return bool(status.get("conditions") or status.get("resources"))
+
+
+async def test_progress_of_a_new_node_is_reported_late(busy_env: Environment) -> None:
+    async def is_unreported() -> bool:
+        return not await is_reported(busy_env)
+
+    async with running_operator(busy_env):
+        await create_unready_tenant(busy_env)
+        await stays(is_unreported, seconds=2)
+        await wait_for_node_condition(busy_env, NODE, "Ready", "False")
+        assert await is_reported(busy_env)
+
+
+async def test_object_of_an_unreported_node_is_pruned_with_its_entry(busy_env: Environment) -> None:
+    async def is_pruned() -> bool:
+        return not await exists(busy_env, SETTINGS)
+
+    async with running_operator(busy_env):
+        await create_unready_tenant(busy_env)
+        await busy_env.patch(FORMS, "web", {"spec": {"configMaps": []}})
+        await eventually(is_pruned, within=30)
+
+
+async def test_objects_of_an_unreported_node_are_deleted_with_it(busy_env: Environment) -> None:
+    async with running_operator(busy_env):
+        await create_unready_tenant(busy_env)
+        busy_env.set_rows(("acme", 0, "pro"))
+        await busy_env.force_sync()
+        await busy_env.wait_for_nodes()
+        assert not await exists(busy_env, SETTINGS)
+
+
+async def test_objects_of_an_unreported_node_survive_a_restart(busy_env: Environment) -> None:
+    async with running_operator(busy_env):
+        await create_unready_tenant(busy_env)
+        uid = (await busy_env.get(CONFIG_MAPS, SETTINGS))["metadata"]["uid"]
+    assert not await is_reported(busy_env)
+    async with running_operator(busy_env):
+        await wait_for_node_condition(busy_env, NODE, "Ready", "False")
+    assert (await busy_env.get(CONFIG_MAPS, SETTINGS))["metadata"]["uid"] == uid
+
+
+async def test_object_that_existed_is_reported_at_once(busy_env: Environment) -> None:
+    await busy_env.client.create(CONFIG_MAPS, {"metadata": {"name": SETTINGS}}, busy_env.namespace)
+    async with running_operator(busy_env):
+        await busy_env.create_hub()
+        await busy_env.create_form(
+            deployments=[NEVER_READY], configMaps=[config_map(adoptionPolicy="Own")]
+        )
+        await busy_env.wait_for_event("ResourceAdopted", containing="is owned now")
