@@ -32,7 +32,9 @@ async def test_shard_receives_only_its_share_of_the_objects(env: Environment) ->
 
     received: Counter[str] = Counter()
     for number in range(4):
-        listed = await env.client.list(CONFIG_MAPS, env.namespace, labels=Shard(number, 4).selector)
+        listed = await env.client.list(
+            CONFIG_MAPS, env.namespace, labels=Shard(number, 4).selector()
+        )
         names = [item["metadata"]["name"] for item in listed.items]
         received.update(names)
         assert ("old" in names) == (number == 0)

@@ -28,6 +28,9 @@ LABEL_HUB: Final = "lynq.sh/hub"
 LABEL_UID: Final = "lynq.sh/uid"
 """The row's uid."""
 
+LABEL_CONFLICTED: Final = "lynq.sh/conflicted"
+"""`"true"` on a node that desires an object of another owner: shards watch such nodes of others."""
+
 # Labels of a LynqNode and of its objects.
 
 LABEL_BUCKET: Final = "lynq.sh/bucket"

@@ -52,9 +52,14 @@ def is_namespace_name(text: str) -> bool:
 
 
 def bucket_of(namespace: str, name: str) -> int:
-    """Return the bucket of a hub, form or node: a stable hash of its namespace and name."""
+    """Return the bucket of a node: a stable hash of its namespace and name."""
     digest = hashlib.sha256(f"{namespace}/{name}".encode()).digest()[:8]
     return int.from_bytes(digest, "big") % BUCKETS
+
+
+def bucket_label(namespace: str, name: str) -> str:
+    """Return the value of `lynq.sh/bucket` on a node and on its objects."""
+    return str(bucket_of(namespace, name))
 
 
 def tracking_label(name: str) -> str:

@@ -50,11 +50,14 @@ class ResourceCache(Generic[W, T]):
         metrics: RuntimeMetrics,
         namespaces: Iterable[str] = (),
         labels: str | None = None,
+        name: str = "",
         indexes: Mapping[str, IndexFunction[T]] = MappingProxyType({}),
     ) -> None:
+        """Watch the objects with these labels; `name` is that of the metrics."""
         self.resource = resource
         self.into = into
         watched = tuple(namespaces) if resource.namespaced else ()
+        name = name or resource.name
         self._informers = {
             namespace: Informer(
                 client,
@@ -64,9 +67,7 @@ class ResourceCache(Generic[W, T]):
                 namespace=namespace,
                 labels=labels,
                 indexes=indexes,
-                metrics=metrics.informer(
-                    resource.name if namespace is None else f"{resource.name}@{namespace}"
-                ),
+                metrics=metrics.informer(name if namespace is None else f"{name}@{namespace}"),
             )
             for namespace in (watched or (None,))
         }
@@ -175,6 +176,8 @@ class CachedClient(Generic[R]):
         *,
         metrics: RuntimeMetrics,
         namespaces: tuple[str, ...] = (),
+        labels: str | None = None,
+        name: str = "",
         indexes: Mapping[str, IndexFunction[R]],
     ) -> None:
         self.resource = resource_of(definition)
@@ -187,8 +190,10 @@ class CachedClient(Generic[R]):
             project=decode,
             metrics=metrics,
             namespaces=namespaces,
+            labels=labels,
+            name=name,
             indexes={
-                **{name: _readable_only(index) for name, index in indexes.items()},
+                **{key: _readable_only(index) for key, index in indexes.items()},
                 _UNREADABLE: _by_namespace,
             },
         )

@@ -1,10 +1,9 @@
 """Watches the objects of nodes: one watch per kind, started when the kind is first needed.
 
 Every managed object has the label `lynq.sh/managed`, and the watches select it. A shard selects the
-objects of its own buckets. Kinds that are
-ready as soon as they exist are watched as metadata only, so that the contents of Secrets and
-ConfigMaps are never received. The caches keep the metadata that ownership needs and the readiness,
-not the objects.
+objects of its own buckets. Kinds that are ready as soon as they exist are watched as metadata only,
+so that the contents of Secrets and ConfigMaps are never received. The caches keep the metadata that
+ownership needs and the readiness, not the objects.
 """
 
 import asyncio
@@ -30,6 +29,7 @@ from lynq.api.naming import tracked_name
 from lynq.api.node_metadata import is_deleting
 from lynq.api.wire import Wire
 from lynq.controllers.cached_client import ResourceCache
+from lynq.controllers.options import ALL_MANAGED, UNSHARDED, Shard
 from lynq.controllers.own_writes import DELETED, OwnWrites
 from lynq.controllers.timing import DEFAULT_TIMING, Timing
 from lynq.core.node.managed_fields import has_update_entry, owned_fields_digest
@@ -45,8 +45,6 @@ from lynq.kube import Client, Discovery, ObjectChange, PartialObject, Resource, 
 from lynq.kube.errors import KubeError
 from lynq.kube.store import version_of
 
-ALL_MANAGED: Final = f"{LABEL_MANAGED}={TRUE}"
-"""The label selector of all managed objects."""
 BY_NODE: Final = "node"
 """Index of children by the node in their labels."""
 BY_OWNER: Final = "owner"
@@ -250,9 +248,9 @@ class Children:
         namespaces: tuple[str, ...] = (),
         timing: Timing = DEFAULT_TIMING,
         readiness: EvaluateReadiness = evaluate_readiness,
-        selector: str = ALL_MANAGED,
+        shard: Shard = UNSHARDED,
     ) -> None:
-        self._selector = selector
+        self._shard = shard
         self._timing = timing
         self._readiness = readiness
         self._client = client
@@ -357,6 +355,7 @@ class Children:
     def _kind(self, resource: Resource) -> WatchedKind:
         name = (resource.api_version, resource.kind)
         if name not in self._kinds:
+            is_workload = resource.kind in ROLLING_WORKLOADS
             kind = WatchedKind(
                 self._client,
                 resource,
@@ -364,8 +363,7 @@ class Children:
                 self._namespaces,
                 self._timing,
                 readiness=self._readiness,
-                # A rollout needs the workloads of all nodes of its hub, of whichever shard.
-                selector=ALL_MANAGED if resource.kind in ROLLING_WORKLOADS else self._selector,
+                selector=self._shard.selector(is_workload=is_workload),
                 on_change=self._on_change,
             )
             self._kinds[name] = kind

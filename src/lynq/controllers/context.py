@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from lynq.api import HubSpec, LynqForm, LynqHub, LynqNode, ResourceState
+from lynq.api import HubSpec, LynqForm, LynqHub, LynqNode
 from lynq.api.denied_hosts import DeniedHosts
 from lynq.api.installation_key import KeyState
 from lynq.api.metadata import ObjectKey
@@ -21,7 +21,7 @@ from lynq.controllers.options import Options
 from lynq.controllers.retained_ids import RetainedIds
 from lynq.controllers.timing import Timing
 from lynq.core.hub.node_counts import FleetCounts
-from lynq.core.node.objects import ObjectIdentity, ref_of
+from lynq.core.node.objects import ObjectIdentity, contested_objects
 from lynq.core.readiness.rules import EvaluateReadiness, evaluate_readiness
 from lynq.kube import Client, RuntimeMetrics
 from lynq.telemetry import OperatorMetrics
@@ -50,10 +50,13 @@ class ControllerContext:
     hubs: CachedClient[LynqHub]
     forms: CachedClient[LynqForm]
     nodes: CachedClient[LynqNode]
+    """The nodes of this shard; of all shards, if it has the hubs."""
     operator_metrics: OperatorMetrics
     """Metrics of hubs, forms and nodes."""
     runtime_metrics: RuntimeMetrics
     """Metrics of queues, informers and requests."""
+    conflicted_nodes: CachedClient[LynqNode] | None = None
+    """The nodes of other shards that desire objects of other nodes; None if `nodes` has them."""
     node_counts: FleetCounts = field(default_factory=FleetCounts)
     retained_ids: RetainedIds = field(default_factory=RetainedIds)
     """NodeDecoder per hub and form, updated with every change of a node."""
@@ -88,12 +91,14 @@ class ControllerContext:
             namespaces=namespaces,
             indexes={BY_HUB: lambda form: (hub_of_form(form),)},
         )
+        shard, decode_node = options.shard, NodeDecoder()
         nodes = CachedClient(
             client,
             LynqNode.definition,
-            NodeDecoder(),
+            decode_node,
             metrics=runtime_metrics,
             namespaces=namespaces,
+            labels=shard.node_selector,
             indexes={
                 BY_HUB: _hub_index,
                 BY_FORM: lambda node: (form_of(node),),
@@ -101,7 +106,28 @@ class ControllerContext:
                 BY_CONFLICT: _conflict_index,
             },
         )
-        context = cls(client, options, hubs, forms, nodes, operator_metrics, runtime_metrics)
+        conflicted_nodes = None
+        if not shard.has_hubs:
+            conflicted_nodes = CachedClient(
+                client,
+                LynqNode.definition,
+                decode_node,
+                metrics=runtime_metrics,
+                namespaces=namespaces,
+                labels=shard.conflict_selector,
+                name="conflicted lynqnodes of other shards",
+                indexes={BY_CONFLICT: _conflict_index},
+            )
+        context = cls(
+            client,
+            options,
+            hubs,
+            forms,
+            nodes,
+            operator_metrics,
+            runtime_metrics,
+            conflicted_nodes=conflicted_nodes,
+        )
         # Registered first, so that later handlers see updated counts.
         nodes.on_change(context.node_counts.update)
         forms.on_change(context.retained_ids.update)
@@ -120,7 +146,8 @@ class ControllerContext:
     @property
     def caches(self) -> tuple[ResourceCache[Any, Any], ...]:
         """The caches of hubs, forms and nodes."""
-        return self.hubs.cache, self.forms.cache, self.nodes.cache
+        clients = (self.hubs, self.forms, self.nodes, self.conflicted_nodes)
+        return tuple(client.cache for client in clients if client)
 
     @property
     def has_synced(self) -> bool:
@@ -166,19 +193,21 @@ class CachedClusterView:
         hub = self._context.hubs.get(key)
         return hub.spec if hub else None
 
-    def nodes_of_hub(self, key: ObjectKey) -> Sequence[LynqNode]:
-        """Return the nodes with the label of a hub."""
-        return self._context.nodes.by(BY_HUB, key)
+    def nodes_of_hub(self, key: ObjectKey) -> Sequence[LynqNode] | None:
+        """Return the nodes with the label of a hub; None if not all of them are known."""
+        return self._nodes(BY_HUB, key)
 
-    def nodes_of_form(self, key: ObjectKey) -> Sequence[LynqNode]:
-        """Return the nodes that were rendered from a form."""
-        return self._context.nodes.by(BY_FORM, key)
+    def nodes_of_form(self, key: ObjectKey) -> Sequence[LynqNode] | None:
+        """Return the nodes that were rendered from a form; None if not all of them are known."""
+        return self._nodes(BY_FORM, key)
+
+    def _nodes(self, index: str, key: ObjectKey) -> Sequence[LynqNode] | None:
+        has_all = self._context.options.shard.has_hubs and self.covers(key.namespace)
+        return self._context.nodes.by(index, key) if has_all else None
 
 
 def _conflict_index(node: LynqNode) -> Iterator[ObjectIdentity]:
-    for entry in node.status.resources:
-        if entry.state is ResourceState.CONFLICTED:
-            yield ref_of(entry).identity
+    return contested_objects(node.status)
 
 
 def _hub_index(node: LynqNode) -> tuple[ObjectKey, ...]:

@@ -1,8 +1,9 @@
 """Loads the installation key from its Secret, and creates the Secret of a new installation.
 
-All replicas and shards share the Secret. Of several that start at once, the first creates it and
-the others read it. It is created only while no node uses a key: a new key instead of a lost one
-would replace every generated password. The operator then runs without a key. Templates with random
+All replicas and shards share the Secret. Of several replicas that start at once, the first creates
+it and the others read it; a shard that does not receive all nodes creates none. It is created only
+while no node uses a key: a new key instead of a lost one would replace every generated password.
+The operator then runs without a key. Templates with random
 values fail and say why; all others are rendered.
 """
 
@@ -75,9 +76,9 @@ class KeyLoader:
         name: str,
         current: CurrentKey,
         *,
-        nodes: Callable[[], Awaitable[Iterable[LynqNode]]],
+        nodes: Callable[[], Awaitable[Iterable[LynqNode]]] | None,
     ) -> None:
-        """Load from this Secret; `nodes` returns all nodes.
+        """Load from this Secret; `nodes` returns all nodes, None if they are not known.
 
         The client must not be fenced: every replica loads the key before it leads.
         """
@@ -113,8 +114,8 @@ class KeyLoader:
         try:
             return await read_key(self._client, self._namespace, self._name)
         except NotFound:
-            if uses_key(await self._nodes()):
-                return MissingKey(self._lost())
+            if problem := await self._creation_problem():
+                return MissingKey(problem)
         except Forbidden as error:
             return MissingKey(
                 f"{self._secret} cannot be read: {error}; grant the operator get and create"
@@ -143,7 +144,12 @@ class KeyLoader:
     def _secret(self) -> str:
         return _described(self._name, self._namespace)
 
-    def _lost(self) -> str:
+    async def _creation_problem(self) -> str:
+        """Return why this process may not create the Secret, which does not exist; "" if it may."""
+        if self._nodes is None:
+            return f"{self._secret} does not exist: shard 0 creates it"
+        if not uses_key(await self._nodes()):
+            return ""
         return (
             f"{self._secret} does not exist, but LynqNodes have values of its key: restore it from "
             "a backup; or, to replace every generated value, create it with 32 random bytes in "

@@ -123,7 +123,7 @@ class Process:
             settings.key_namespace,
             settings.key_secret,
             self.context.current_key,
-            nodes=self._synced_nodes,
+            nodes=self._synced_nodes if settings.options.shard.has_hubs else None,
         )
         # Not fenced: every replica serves admission requests.
         admission, view = settings.admission, CachedClusterView(self.context)

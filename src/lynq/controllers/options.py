@@ -1,21 +1,26 @@
 """The options of the operator, and the shard of objects that a process reconciles.
 
 A shard is a set of buckets: bucket b belongs to shard b modulo M. Buckets do not depend on M,
-so the labels of objects stay when M changes.
+so the labels of objects stay when M changes. Shard 0 also reconciles all hubs and forms. The plan
+of a hub needs all nodes of its namespace, so shard 0 receives them; the others receive their own.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
+from typing import Final
 
 from lynq.api.denied_hosts import NONE_DENIED, DeniedHosts
 from lynq.api.metadata import ObjectKey
-from lynq.api.names import LABEL_BUCKET, LABEL_MANAGED, LEASE, TRUE
+from lynq.api.names import LABEL_BUCKET, LABEL_CONFLICTED, LABEL_MANAGED, LEASE, TRUE
 from lynq.api.naming import BUCKETS, bucket_of
 from lynq.controllers.timing import Timing
 from lynq.sources.settings import MAX_BYTES
 
+ALL_MANAGED: Final = f"{LABEL_MANAGED}={TRUE}"
+"""The label selector of all managed objects."""
 _LEASE_NAME = re.compile(rf"{re.escape(LEASE)}(-shard-(?P<number>[0-9]+)-of-(?P<count>[0-9]+))?")
 
 
@@ -42,7 +47,7 @@ class Shard:
         return cls(int(number), int(count))
 
     def owns(self, key: ObjectKey) -> bool:
-        """Return whether the object belongs to this shard; every process decides the same."""
+        """Return whether the node belongs to this shard; every process decides the same."""
         return self.count == 1 or bucket_of(key.namespace, key.name) % self.count == self.number
 
     @property
@@ -56,19 +61,32 @@ class Shard:
         return range(self.number, BUCKETS, self.count)
 
     @property
-    def selector(self) -> str:
-        """The label selector of the objects of this shard's nodes.
+    def has_hubs(self) -> bool:
+        """Whether this shard reconciles hubs and forms, and so receives the nodes of all shards."""
+        return self.number == 0
+
+    def selector(self, *, is_workload: bool = False) -> str:
+        """Return the label selector of the objects that this shard receives: those of its nodes.
 
         Objects without a bucket, which an older version wrote, belong to shard 0: `notin` selects
-        them.
+        them. A rollout needs the workloads of all nodes of its hub.
         """
-        managed = f"{LABEL_MANAGED}={TRUE}"
-        if self.count == 1:
-            return managed
+        if self.count == 1 or (is_workload and self.has_hubs):
+            return ALL_MANAGED
         if self.number:
-            return f"{managed},{LABEL_BUCKET} in ({','.join(map(str, self.buckets))})"
-        others = (str(bucket) for bucket in range(BUCKETS) if bucket not in self.buckets)
-        return f"{managed},{LABEL_BUCKET} notin ({','.join(others)})"
+            return f"{ALL_MANAGED},{LABEL_BUCKET} in {_values(self.buckets)}"
+        others = sorted(set(range(BUCKETS)).difference(self.buckets))
+        return f"{ALL_MANAGED},{LABEL_BUCKET} notin {_values(others)}"
+
+    @property
+    def node_selector(self) -> str | None:
+        """The label selector of the nodes that this shard receives; None: all nodes."""
+        return None if self.has_hubs else f"{LABEL_BUCKET} in {_values(self.buckets)}"
+
+    @property
+    def conflict_selector(self) -> str:
+        """The label selector of the nodes of other shards that desire objects of other nodes."""
+        return f"{LABEL_CONFLICTED}={TRUE},{LABEL_BUCKET} notin {_values(self.buckets)}"
 
     def excludes_lease(self, name: str) -> bool:
         """Return whether the holder of another lease reconciles some of this shard's objects.
@@ -84,6 +102,14 @@ class Shard:
             # Of an M that no version of the operator accepts.
             return False
         return not set(self.buckets).isdisjoint(other.buckets)
+
+
+UNSHARDED: Final = Shard()
+"""The only process, which reconciles everything."""
+
+
+def _values(buckets: Iterable[int]) -> str:
+    return f"({','.join(map(str, buckets))})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +133,7 @@ class Options:
     """Patterns of namespaces for resources besides the node's own; empty: all."""
     requires_service_account: bool = False
     """Whether nodes of a form without serviceAccountName write nothing."""
-    shard: Shard = field(default_factory=Shard)
-    """The hubs, forms and nodes that this process reconciles."""
+    shard: Shard = UNSHARDED
+    """The nodes that this process reconciles, and whether it reconciles hubs and forms."""
     timing: Timing = field(default_factory=Timing)
     """Delays and intervals of the controllers."""

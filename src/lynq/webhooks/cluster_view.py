@@ -31,11 +31,11 @@ class ClusterView(Protocol):
     def hub(self, key: ObjectKey) -> HubSpec | None:
         """Return the spec of a hub; None if it does not exist or cannot be decoded."""
 
-    def nodes_of_hub(self, key: ObjectKey) -> Sequence[LynqNode]:
-        """Return the nodes with the label of a hub."""
+    def nodes_of_hub(self, key: ObjectKey) -> Sequence[LynqNode] | None:
+        """Return the nodes with the label of a hub; None if not all of them are known."""
 
-    def nodes_of_form(self, key: ObjectKey) -> Sequence[LynqNode]:
-        """Return the nodes that were rendered from a form."""
+    def nodes_of_form(self, key: ObjectKey) -> Sequence[LynqNode] | None:
+        """Return the nodes that were rendered from a form; None if not all of them are known."""
 
 
 @dataclass(frozen=True, slots=True)

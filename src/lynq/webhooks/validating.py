@@ -57,7 +57,7 @@ _SHOWN: Final = 100
 def admit_hub(request: AdmissionRequest, view: ClusterView) -> Validation:
     """Return the validation of a request for a hub."""
     if request.operation == "DELETE":
-        return _deletion(request, view, view.nodes_of_hub)
+        return _deletion(request, view.nodes_of_hub)
     spec = _new_spec(request)
     if spec is None:
         return _allow
@@ -68,7 +68,7 @@ def admit_hub(request: AdmissionRequest, view: ClusterView) -> Validation:
 def admit_form(request: AdmissionRequest, view: ClusterView) -> Validation:
     """Return the validation of a request for a form."""
     if request.operation == "DELETE":
-        return _deletion(request, view, view.nodes_of_form)
+        return _deletion(request, view.nodes_of_form)
     spec = _new_spec(request)
     if spec is None:
         return _allow
@@ -196,9 +196,7 @@ def _response(validate: Callable[[], tuple[Problem, ...]]) -> AdmissionResponse:
 
 
 def _deletion(
-    request: AdmissionRequest,
-    view: ClusterView,
-    nodes_of: Callable[[ObjectKey], Sequence[LynqNode]],
+    request: AdmissionRequest, nodes_of: Callable[[ObjectKey], Sequence[LynqNode] | None]
 ) -> Validation:
     old = decode_object(request.old_object)
     if is_deleting(old):
@@ -207,13 +205,11 @@ def _deletion(
         return partial(AdmissionResponse, denial)
     name = _name(request, old)
     deleted = f"{request.kind.kind} {name}"
-    if not view.covers(request.namespace):
-        return partial(
-            AdmissionResponse,
-            None,
-            (f"{deleted}: its LynqNodes and their resources will be deleted",),
-        )
-    return partial(_impact, deleted, nodes_of(ObjectKey(request.namespace, name)))
+    nodes = nodes_of(ObjectKey(request.namespace, name))
+    if nodes is None:
+        text = f"{deleted}: its LynqNodes and their resources will be deleted"
+        return partial(AdmissionResponse, None, (text,))
+    return partial(_impact, deleted, nodes)
 
 
 def _impact(deleted: str, nodes: Sequence[LynqNode]) -> AdmissionResponse:

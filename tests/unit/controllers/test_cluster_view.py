@@ -7,6 +7,7 @@ import pytest
 
 from lynq.api.metadata import ObjectKey
 from lynq.controllers.context import BY_FORM, BY_HUB, CachedClusterView
+from lynq.controllers.options import UNSHARDED, Shard
 
 SHOP = ObjectKey("prod", "shop")
 
@@ -20,12 +21,15 @@ def cached_client(*, synced: bool = True, **content: Any) -> Any:
 
 
 def cluster_view(
-    hubs: Any = None, nodes: Any = None, namespaces: tuple[str, ...] = ()
+    hubs: Any = None,
+    nodes: Any = None,
+    namespaces: tuple[str, ...] = (),
+    shard: Shard = UNSHARDED,
 ) -> CachedClusterView:
     context: Any = SimpleNamespace(
         hubs=hubs or cached_client(),
         nodes=nodes or cached_client(),
-        options=SimpleNamespace(namespaces=namespaces),
+        options=SimpleNamespace(namespaces=namespaces, shard=shard),
     )
     return CachedClusterView(context)
 
@@ -55,5 +59,15 @@ def test_nodes_are_found_by_hub_and_by_form() -> None:
     other: Any = object()
     content: dict[str, Any] = {BY_HUB: [one, other], BY_FORM: [other]}
     view = cluster_view(nodes=cached_client(**content))
-    assert list(view.nodes_of_hub(SHOP)) == [one, other]
-    assert list(view.nodes_of_form(SHOP)) == [other]
+    assert view.nodes_of_hub(SHOP) == [one, other]
+    assert view.nodes_of_form(SHOP) == [other]
+
+
+@pytest.mark.parametrize(
+    "unknown",
+    [{"namespaces": ("dev",)}, {"shard": Shard(1, 2)}, {"nodes": cached_client(synced=False)}],
+)
+def test_nodes_are_unknown_unless_all_of_them_are_watched(unknown: dict[str, Any]) -> None:
+    assert cluster_view(**unknown).nodes_of_hub(SHOP) is None
+    assert cluster_view(**unknown).nodes_of_form(SHOP) is None
+    assert cluster_view(shard=Shard(0, 2)).nodes_of_hub(SHOP) == []

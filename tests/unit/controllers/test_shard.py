@@ -60,18 +60,37 @@ def test_bucket_decides_the_shard_whatever_their_number(key: ObjectKey, shard: S
 @given(SHARDS, st.sampled_from([*map(str, range(BUCKETS)), "99", "edited", None]))
 def test_every_object_is_selected_by_one_shard(shard: Shard, bucket: str | None) -> None:
     shards = [Shard(number, shard.count) for number in range(shard.count)]
-    selecting = [each.number for each in shards if selects(each.selector, bucket)]
+    selecting = [each.number for each in shards if selects(each.selector(), bucket)]
     known = bucket is not None and bucket.isdecimal() and int(bucket) < BUCKETS
     assert selecting == [int(bucket) % shard.count if known and bucket else 0]
 
 
+@given(SHARDS, st.sampled_from([*map(str, range(BUCKETS)), None]))
+def test_node_is_received_by_its_shard_and_the_first(shard: Shard, bucket: str | None) -> None:
+    is_own = bucket is not None and int(bucket) in shard.buckets
+    selector = shard.node_selector
+    assert (selector is None) == shard.has_hubs == (shard.number == 0)
+    assert selector is None or selects_bucket(selector, bucket) == is_own
+
+
+@given(SHARDS.filter(lambda shard: not shard.has_hubs), st.integers(0, BUCKETS - 1))
+def test_conflicted_node_is_received_by_every_shard(shard: Shard, bucket: int) -> None:
+    conflicted, _, others = shard.conflict_selector.partition(",")
+    assert conflicted == "lynq.sh/conflicted=true"
+    assert selects_bucket(others, None)
+    received = (selects_bucket(str(each), str(bucket)) for each in (shard.node_selector, others))
+    assert sorted(received) == [False, True]
+
+
 def selects(selector: str, bucket: str | None) -> bool:
-    """Return whether a selector of buckets selects this value; None is no label."""
+    """Return whether a selector of objects selects this bucket; None is no label."""
     managed, _, rest = selector.partition(",")
     assert managed == "lynq.sh/managed=true"
-    if not rest:
-        return True
-    key, operator, values = rest.split(" ")
+    return not rest or selects_bucket(rest, bucket)
+
+
+def selects_bucket(selector: str, bucket: str | None) -> bool:
+    key, operator, values = selector.split(" ")
     assert key == "lynq.sh/bucket"
     is_listed = bucket in values.strip("()").split(",")
     return is_listed if operator == "in" else not is_listed

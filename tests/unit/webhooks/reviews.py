@@ -116,8 +116,13 @@ class Caches:
     def hub(self, key: ObjectKey) -> HubSpec | None:
         return self.spec if key == ("prod", "shop") else None
 
-    def nodes_of_hub(self, key: ObjectKey) -> Sequence[LynqNode]:
-        return self.nodes if key == ("prod", "shop") else []
+    def nodes_of_hub(self, key: ObjectKey) -> Sequence[LynqNode] | None:
+        return self._nodes(key)
 
-    def nodes_of_form(self, key: ObjectKey) -> Sequence[LynqNode]:
+    def nodes_of_form(self, key: ObjectKey) -> Sequence[LynqNode] | None:
+        return self._nodes(key)
+
+    def _nodes(self, key: ObjectKey) -> Sequence[LynqNode] | None:
+        if not self.covers(key.namespace):
+            return None
         return self.nodes if key == ("prod", "shop") else []

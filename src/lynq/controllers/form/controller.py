@@ -85,7 +85,7 @@ class FormEventHandlers:
                 self._requeue(form_key, form, after=self._status_delay(form_key))
 
     def _requeue(self, key: ObjectKey, form: LynqForm | None, *, after: float = 0.0) -> None:
-        if self._context.options.shard.owns(key):
+        if self._context.options.shard.has_hubs:
             hub = hub_of_form(form) if form else key
             self._queue.add_after(key, after, group=str(hub))
 

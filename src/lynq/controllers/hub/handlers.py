@@ -97,12 +97,12 @@ class HubEventHandlers:
 
     def _enqueue_for_status(self, hub: ObjectKey, state: HubState | None) -> None:
         # Delayed until the status may be written: ten thousand changes cause a few reconciles.
-        if self._context.options.shard.owns(hub):
+        if self._context.options.shard.has_hubs:
             delay = state.announced.limiter.wait if state else 0.0
             self._queue.add_after(hub, delay, group=str(hub))
 
     def _enqueue(self, hub: ObjectKey) -> None:
-        if self._context.options.shard.owns(hub):
+        if self._context.options.shard.has_hubs:
             self._queue.add(hub, group=str(hub))
 
 

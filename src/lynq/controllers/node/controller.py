@@ -9,7 +9,8 @@ import structlog
 
 from lynq.api import LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
-from lynq.api.names import LABEL_HUB
+from lynq.api.names import LABEL_BUCKET, LABEL_HUB
+from lynq.api.naming import bucket_label
 from lynq.api.node_metadata import (
     hub_by_label,
     is_deleting,
@@ -48,6 +49,7 @@ class NodeController:
         object_emitter: EventEmitter,
     ) -> None:
         self._context = context
+        self._shard = context.options.shard
         self._queue = queue
         self._workload_ready_handlers: list[Callable[[LynqNode], None]] = []
         discovery = Discovery(context.client)
@@ -59,7 +61,7 @@ class NodeController:
             namespaces=context.options.namespaces,
             timing=context.timing,
             readiness=context.readiness,
-            selector=context.options.shard.selector,
+            shard=self._shard,
         )
         self._states = NodeStates(context.timing)
         clients = ClientSelector(context)
@@ -152,6 +154,11 @@ class NodeController:
                 raise
 
     async def _reconcile(self, node: LynqNode) -> Result:
+        if self._is_lost(node):
+            labels = {LABEL_BUCKET: bucket_label(*node.metadata.key)}
+            await self._context.nodes.patch(node, {"labels": labels})
+        if not self._shard.owns(node.metadata.key):
+            return Result()
         state = self._states.of(node)
         if is_deleting(node):
             return await self._finalizer.finalize(node, state)
@@ -241,9 +248,15 @@ class NodeController:
     def _add(
         self, key: ObjectKey, node: LynqNode, priority: QueuePriority, *, after: float = 0.0
     ) -> None:
-        if self._context.options.shard.owns(key):
+        if self._shard.owns(key) or self._is_lost(node):
             group = str(hub_by_label(node) or "")
             self._queue.add_after(key, after, priority=priority, group=group)
+
+    def _is_lost(self, node: LynqNode) -> bool:
+        """Return whether another shard does not receive its node, because a label is wrong."""
+        key, label = node.metadata.key, node.metadata.labels.get(LABEL_BUCKET)
+        is_foreign = self._shard.has_hubs and not self._shard.owns(key)
+        return is_foreign and label != bucket_label(*key)
 
 
 def _reconciled_fields(node: LynqNode) -> tuple[object, ...]:

@@ -37,7 +37,6 @@ from lynq.core.node.objects import (
     Owner,
     ref_of,
 )
-from lynq.core.node.ownership import claimant_of
 from lynq.core.node.render import Rendered, Renderer, RenderError
 from lynq.core.node.state import LastWrite, ResourceFacts, WriteRejection
 from lynq.kube import Client, Discovery
@@ -153,7 +152,7 @@ class Observer:
             self._discovery.invalidate()
             raise GroupUnavailable(f"{kind.resource} is no longer served; rediscovering")
 
-    def with_live(
+    async def with_live(
         self,
         observed: ObservedResource,
         owner: Owner,
@@ -171,7 +170,7 @@ class Observer:
         live = child.live if child else None
         is_adopted = is_written_as_adopted(resource, live, ref, owner, record)
         desired = prepare(rendered, resource, owner, body, is_adopted=is_adopted)
-        claimant = claimant_of(live, ref, owner, record, self.claims) if live else ""
+        claimant = await self.claims.claimant(live, ref, owner, record) if live else ""
         facts = replace(facts, desired=desired, live=live, claimant=claimant)
         return replace(observed, facts=facts, child=child)
 
@@ -253,7 +252,7 @@ class _Observation:
         if child is not None and ignores_fields(resource):
             observed = await self._observe_ignoring(observed, rendered, kind, child)
         else:
-            observed = self.observer.with_live(observed, self.owner, child, None)
+            observed = await self.observer.with_live(observed, self.owner, child, None)
         last_write = self.state.last_write(ref) or self._baseline(observed.facts)
         return replace(observed, facts=replace(observed.facts, last_write=last_write))
 
@@ -263,14 +262,14 @@ class _Observation:
         """Observe an object with ignored fields; read it if our managed fields changed."""
         bodies = self.state.bodies
         body = bodies.get(rendered.ref, child)
-        observed = self.observer.with_live(observed, self.owner, child, body)
+        observed = await self.observer.with_live(observed, self.owner, child, body)
         digest = bodies.digest(observed.facts, child)
         if digest is None and body is None:
             read = await self.observer.read(kind, rendered.ref)
             if read is None:
-                return self.observer.with_live(observed, self.owner, None, None)
+                return await self.observer.with_live(observed, self.owner, None, None)
             child, body = read
-            observed = self.observer.with_live(observed, self.owner, child, body)
+            observed = await self.observer.with_live(observed, self.owner, child, body)
         if digest is None and body is not None:
             digest = bodies.record(observed.facts, rendered, child, body)
         return observed.with_digest(digest or b"")

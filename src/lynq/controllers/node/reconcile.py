@@ -229,7 +229,7 @@ class NodeReconciler:
             outcomes={outcome.id: outcome for outcome in progress.step.outcomes},
         )
         unresolved = _unresolved(observed.values())
-        siblings = self._siblings(node) if stale else NO_SIBLINGS
+        siblings = await self._siblings(node) if stale else NO_SIBLINGS
         selection = select_prunable(node, stale, unresolved, successors, siblings)
         result = await self._pruner.prune(
             node,
@@ -243,9 +243,9 @@ class NodeReconciler:
         result.requeue_at = selection.requeue_at
         return result
 
-    def _siblings(self, node: LynqNode) -> Siblings:
-        grace, now = self._context.timing.move_grace, self._context.clock()
-        return Siblings.of(node, self._claims.siblings(node), grace, now)
+    async def _siblings(self, node: LynqNode) -> Siblings:
+        members = await self._claims.siblings(node)
+        return Siblings.of(node, members, self._context.timing.move_grace, self._context.clock())
 
     async def _confirm_unchanged(self, node: LynqNode) -> None:
         """Check with the API server that the node is the cached one; raises NodeChanged, NotFound.

@@ -14,7 +14,12 @@ import structlog
 from lynq.api import LynqNode, NodeStatus
 from lynq.api.conditions import is_true
 from lynq.api.events import Event
-from lynq.api.names import ANNOTATION_FORCE_RECONCILE, ANNOTATION_ROLLOUT_UPDATE_START
+from lynq.api.names import (
+    ANNOTATION_FORCE_RECONCILE,
+    ANNOTATION_ROLLOUT_UPDATE_START,
+    LABEL_CONFLICTED,
+    TRUE,
+)
 from lynq.api.node_metadata import row_changed_at
 from lynq.api.reasons import ConditionType, OrphanReason
 from lynq.controllers.context import ControllerContext
@@ -25,7 +30,7 @@ from lynq.controllers.node.state import NodeState
 from lynq.controllers.node.write_gate import WriteGate
 from lynq.core.node import events
 from lynq.core.node.inventory import InventoryItem
-from lynq.core.node.objects import ObjectRef
+from lynq.core.node.objects import ObjectRef, contested_objects
 from lynq.core.node.schedule import ForcedApply, debounce_status, postpone_progress
 from lynq.core.node.state import ResourceOutcome
 from lynq.core.node.status import InvalidNode, StatusReport
@@ -99,7 +104,7 @@ class StatusReporter:
         changed, state.unreported_changes = state.unreported_changes, 0
         self.emit(node, _change_events(node, status, progress, pruned, changed=changed))
         self._emit_for_objects(progress, pruned)
-        delay = await self._write(node, state, status)
+        delay = await self._write(await self._labeled(node, status), state, status)
         if delay is None:
             self.emit(node, events.state_events(node.status, progress.step.outcomes))
             if not changed:
@@ -163,6 +168,13 @@ class StatusReporter:
         if delay:
             state.progress_postponed_at = since
         return delay
+
+    async def _labeled(self, node: LynqNode, status: NodeStatus) -> LynqNode:
+        """Label a node in conflict before it reports that: shards watch such nodes of others."""
+        label = TRUE if any(contested_objects(status)) else None
+        if node.metadata.labels.get(LABEL_CONFLICTED) == label:
+            return node
+        return await self._context.nodes.patch(node, {"labels": {LABEL_CONFLICTED: label}})
 
     async def _write(
         self, node: LynqNode, state: NodeState, status: NodeStatus

@@ -195,11 +195,11 @@ class ResourceWrite:
             return None
         if not self._ignores_fields:
             child = await self.observer.fetch(kind, observed.ref)
-            return self.observer.with_live(observed, owner, child, None) if child else None
+            return await self.observer.with_live(observed, owner, child, None) if child else None
         read = await self.observer.read(kind, observed.ref)
         if read is None:
             return None
-        refetched = self.observer.with_live(observed, owner, *read)
+        refetched = await self.observer.with_live(observed, owner, *read)
         return refetched.with_digest(self.state.bodies.record(refetched.facts, rendered, *read))
 
     def _accept(self, kind: WatchedKind, previous_managers: str) -> WriteResult:

@@ -31,7 +31,7 @@ from lynq.api.names import (
     LABEL_HUB,
     LABEL_UID,
 )
-from lynq.api.naming import NodePair, bucket_of, node_name
+from lynq.api.naming import NodePair, bucket_label, node_name
 from lynq.api.node_metadata import stamp
 from lynq.api.resource import RESOURCE_LISTS
 from lynq.api.wire import unix_nanoseconds
@@ -149,8 +149,8 @@ class DesiredNode:
     @property
     def written_labels(self) -> dict[str, str]:
         """The labels that a write of the node sets; no node is written for its bucket alone."""
-        bucket = bucket_of(self.hub.metadata.namespace, node_name(self.pair))
-        return self.labels | {LABEL_BUCKET: str(bucket)}
+        bucket = bucket_label(self.hub.metadata.namespace, node_name(self.pair))
+        return self.labels | {LABEL_BUCKET: bucket}
 
     @property
     def owner(self) -> OwnerReference:

@@ -1,12 +1,12 @@
 """References to objects, their owner, and the observed state of a live object."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
-from lynq.api import LynqNode, ResourceStatus
+from lynq.api import LynqNode, NodeStatus, ResourceState, ResourceStatus
 from lynq.api.metadata import ObjectKey
 from lynq.core.readiness.verdict import Readiness
 
@@ -45,6 +45,13 @@ class ObjectRef(NamedTuple):
 def ref_of(entry: ResourceStatus) -> ObjectRef:
     """Return the object of an entry in a node's status."""
     return ObjectRef(entry.api_version, entry.kind, entry.namespace, entry.name)
+
+
+def contested_objects(status: NodeStatus) -> Iterator[ObjectIdentity]:
+    """Yield the objects that a node desires and that are in conflict with another owner."""
+    for entry in status.resources:
+        if entry.state is ResourceState.CONFLICTED:
+            yield ref_of(entry).identity
 
 
 class Owner(NamedTuple):

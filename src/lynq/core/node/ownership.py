@@ -14,7 +14,7 @@ them. A form may use other `lynq.sh/` keys, for example `lynq.sh/uid`.
 """
 
 from collections.abc import Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from lynq.api import DeletionPolicy, LynqNode
 from lynq.api.metadata import ObjectKey
@@ -36,7 +36,7 @@ from lynq.api.names import (
     LABEL_ORPHANED,
     TRUE,
 )
-from lynq.api.naming import bucket_of, tracked_name, tracking_label
+from lynq.api.naming import bucket_label, tracked_name, tracking_label
 from lynq.api.text import printable
 from lynq.core.node.objects import AppliedRecord, LiveObject, ObjectRef, Owner, ref_of
 
@@ -116,7 +116,7 @@ def with_ownership(
     obj: Object, ref: ObjectRef, owner: Owner, policy: DeletionPolicy, *, is_adopted: bool = False
 ) -> Object:
     """Return the object tied to its node."""
-    bucket = {LABEL_BUCKET: str(bucket_of(owner.namespace, owner.name))}
+    bucket = {LABEL_BUCKET: bucket_label(owner.namespace, owner.name)}
     metadata = {**obj["metadata"], "labels": {**(obj["metadata"].get("labels") or {}), **bucket}}
     if not is_tracked_by_labels(ref, owner, policy, is_adopted=is_adopted):
         references = [*(metadata.get("ownerReferences") or ()), _owner_reference(owner)]
@@ -186,14 +186,35 @@ class Nodes(Protocol):
     def covers(self, namespace: str) -> bool:
         """Return whether the nodes of a namespace are watched."""
 
-    def by_uid(self, uid: str) -> LynqNode | None:
-        """Return the node with this uid."""
+    def key_by_uid(self, uid: str) -> ObjectKey | None:
+        """Return the key of the node with this uid."""
 
     def by_key(self, key: ObjectKey) -> LynqNode | None:
         """Return the node with this namespace and name."""
 
 
 UNNAMED_NODE: Final = "another LynqNode"
+
+
+class PossibleOwners(NamedTuple):
+    """The nodes that an object may belong to."""
+
+    uids: tuple[str, ...]
+    """Of the tracking id, and of the owner references; not all of these are nodes."""
+    key: ObjectKey | None
+    """The node in the labels."""
+
+
+def possible_owners(live: LiveObject, ref: ObjectRef, owner: Owner) -> PossibleOwners | None:
+    """Return the nodes that the object may belong to; None if it is an orphan or the owner's."""
+    # Labels prove nothing against the owner reference of another node.
+    if is_orphan(live) or is_owned_by(live, ref, owner, is_listed=False):
+        return None
+    proven = _proven_uid(live, ref)
+    node = None if is_copy(live, ref) else _node_of(live)
+    return PossibleOwners(
+        (*((proven,) if proven else ()), *live.owner_uids), ObjectKey(*node) if node else None
+    )
 
 
 def claimant_of(
@@ -204,22 +225,18 @@ def claimant_of(
     All nodes share one field manager, so the API server reports no conflict between two nodes, and
     they would overwrite each other in a loop.
     """
-    # Labels prove nothing against the owner reference of another node.
-    if is_orphan(live) or is_owned_by(live, ref, owner, is_listed=False):
+    possible = possible_owners(live, ref, owner)
+    if possible is None:
         return ""
-    proven = nodes.by_uid(_proven_uid(live, ref) or "")
-    if proven is None:
-        proven = next(filter(None, map(nodes.by_uid, live.owner_uids)), None)
-    if proven is not None:
-        return _named(proven.metadata.key, owner)
-    node = None if is_copy(live, ref) else _node_of(live)
-    if node is None:
+    if proven := next(filter(None, map(nodes.key_by_uid, possible.uids)), None):
+        return _named(proven, owner)
+    key = possible.key
+    if key is None:
         was_written = LABEL_MANAGED in live.labels or ANNOTATION_APPLIED_HASH in live.annotations
         return UNNAMED_NODE if was_written and live.owner_uids else ""
-    key = ObjectKey(*node)
     # Labels that were edited on an object of this node name a node that does not list it.
     is_edited = record.was_applied and bool(live.digest) and nodes.covers(key.namespace)
-    is_own = node == (owner.namespace, owner.name)
+    is_own = key == (owner.namespace, owner.name)
     if is_own or (is_edited and not _lists(nodes.by_key(key), ref)):
         return ""
     return _named(key, owner)

@@ -45,8 +45,8 @@ class Fleet:
     def covers(self, namespace: str) -> bool:  # noqa: ARG002 - the interface
         return self.covered
 
-    def by_uid(self, uid: str) -> LynqNode | None:
-        return next((node for node in self.nodes if node.metadata.uid == uid), None)
+    def key_by_uid(self, uid: str) -> ObjectKey | None:
+        return next((node.metadata.key for node in self.nodes if node.metadata.uid == uid), None)
 
     def by_key(self, key: ObjectKey) -> LynqNode | None:
         return next((node for node in self.nodes if node.metadata.key == key), None)

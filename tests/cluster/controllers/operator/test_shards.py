@@ -1,0 +1,140 @@
+"""Three shards: each receives its own nodes, and respects the objects of nodes that it does not."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from cluster.controllers.environment import FORMS, NODES, Environment, Object, config_map
+from cluster.controllers.node.builders import exists
+from cluster.controllers.running_operator import (
+    get_node,
+    running_operator,
+    wait_for_node_ready,
+    wait_for_resource_state,
+)
+from lynq.api.metadata import ObjectKey
+from lynq.controllers.manager import Process
+from lynq.controllers.options import Shard
+from lynq.kube.resource import CONFIG_MAPS
+from waiting import eventually, stays
+
+M = 3
+SHARED = "pro-settings"
+
+
+@asynccontextmanager
+async def running_shards(env: Environment) -> AsyncIterator[list[Process]]:
+    """Run all shards; the first one, which creates the installation key, is synced first."""
+    # A node is not woken by objects of other shards, and would wait for half a minute.
+    env.timing = replace(env.timing, not_ready_requeue=timedelta(seconds=2))
+    async with AsyncExitStack() as stack:
+        shards = []
+        for number in range(M):
+            process = await stack.enter_async_context(running_operator(env, shard=Shard(number, M)))
+            await process.context.synced()
+            shards.append(process)
+        yield shards
+
+
+def tenants_of(env: Environment, number: int, form: str = "web") -> list[str]:
+    """Return uids whose nodes belong to this shard."""
+    uids = (f"t{candidate}" for candidate in range(60))
+    shard = Shard(number, M)
+    return [uid for uid in uids if shard.owns(ObjectKey(env.namespace, f"{uid}-{form}"))]
+
+
+async def owners_of(env: Environment, name: str) -> list[str]:
+    metadata: Object = (await env.get(CONFIG_MAPS, name))["metadata"]
+    return [owner["name"] for owner in metadata.get("ownerReferences", [])]
+
+
+async def test_shard_receives_its_own_nodes_and_the_first_one_all(env: Environment) -> None:
+    uids = [uid for number in range(M) for uid in tenants_of(env, number)[:3]]
+    env.set_rows(*((uid, 1, uid) for uid in uids))
+    async with running_shards(env) as shards:
+        await env.create_hub()
+        await env.create_form()
+        await env.wait_for_status(ready=len(uids))
+        for number, process in enumerate(shards):
+            received = {key.name for key, _ in process.context.nodes.cache.items()}
+            expected = uids if number == 0 else tenants_of(env, number)[:3]
+            assert received == {f"{uid}-web" for uid in expected}
+
+
+@pytest.mark.parametrize(("first", "second"), [(1, 2), (2, 1), (0, 1), (1, 0)])
+async def test_object_is_handed_over_to_a_node_of_another_shard(
+    env: Environment, first: int, second: int
+) -> None:
+    owner, contender = tenants_of(env, first)[0], tenants_of(env, second)[0]
+    env.set_rows((owner, 1, "pro"))
+    async with running_shards(env):
+        await env.create_hub()
+        await env.create_form(configMaps=[config_map(nameTemplate="{{ .plan }}-settings")])
+        await wait_for_node_ready(env, f"{owner}-web")
+        uid = (await env.get(CONFIG_MAPS, SHARED))["metadata"]["uid"]
+
+        env.set_rows((owner, 1, "pro"), (contender, 1, "pro"))
+        await env.force_sync()
+        entry = await wait_for_resource_state(env, f"{contender}-web", "settings", "Conflicted")
+        assert f'"{owner}-web"' in entry["message"]
+        assert await owners_of(env, SHARED) == [f"{owner}-web"]
+
+        env.set_rows((owner, 0, "pro"), (contender, 1, "pro"))
+        await env.force_sync()
+        await env.wait_for_nodes(f"{contender}-web")
+        await wait_for_node_ready(env, f"{contender}-web", within=60)
+        obj = await env.get(CONFIG_MAPS, SHARED)
+        assert obj["metadata"]["uid"] == uid
+        assert await owners_of(env, SHARED) == [f"{contender}-web"]
+        labels = (await get_node(env, f"{contender}-web"))["metadata"]["labels"]
+        assert "lynq.sh/conflicted" not in labels
+
+
+async def test_entry_moves_between_forms_whose_nodes_are_in_different_shards(
+    env: Environment,
+) -> None:
+    uid = next(uid for uid in tenants_of(env, 1, "first") if uid in tenants_of(env, 2, "second"))
+    moved = config_map(id="moved", nameTemplate="{{ .uid }}-moved")
+    env.set_rows((uid, 1, "pro"))
+    async with running_shards(env):
+        await env.create_hub()
+        await env.create_form("first", configMaps=[config_map(), moved])
+        other = config_map(nameTemplate="{{ .uid }}-other")
+        await env.create_form("second", configMaps=[other])
+        await env.wait_for_status(ready=2)
+        before = (await env.get(CONFIG_MAPS, f"{uid}-moved"))["metadata"]["uid"]
+        await env.patch(FORMS, "first", {"spec": {"configMaps": [config_map()]}})
+        await env.patch(FORMS, "second", {"spec": {"configMaps": [other, moved]}})
+
+        async def is_handed_over() -> bool:
+            return await owners_of(env, f"{uid}-moved") == [f"{uid}-second"]
+
+        await eventually(is_handed_over, within=60)
+        assert (await env.get(CONFIG_MAPS, f"{uid}-moved"))["metadata"]["uid"] == before
+
+
+@pytest.mark.parametrize("bucket", [None, "0"])
+async def test_node_with_a_wrong_bucket_is_labelled_for_its_shard(
+    env: Environment, bucket: str | None
+) -> None:
+    uid = tenants_of(env, 1)[0]
+    env.set_rows((uid, 1, "pro"))
+    async with running_shards(env):
+        await env.create_hub()
+        await env.create_form()
+        node = await wait_for_node_ready(env, f"{uid}-web")
+        right = node["metadata"]["labels"]["lynq.sh/bucket"]
+        labels = {"metadata": {"labels": {"lynq.sh/bucket": bucket}}}
+        await env.patch(NODES, f"{uid}-web", labels)
+
+        async def is_labelled() -> bool:
+            labels = (await get_node(env, f"{uid}-web"))["metadata"]["labels"]
+            return bool(labels.get("lynq.sh/bucket") == right)
+
+        await eventually(is_labelled)
+        await stays(lambda: exists(env, f"{uid}-settings"), seconds=1)
+        await env.client.delete(CONFIG_MAPS, f"{uid}-settings", env.namespace)
+        await eventually(lambda: exists(env, f"{uid}-settings"), within=30)
