@@ -4,6 +4,7 @@
     make bench ARGS=small                    50 and 100 rows, about two minutes
     make bench ARGS=ten-thousand             10,000 nodes against 500, and the restart with them;
                                              LYNQ_BENCH_NODES sets another number
+    make bench ARGS=shards                   bytes that each of four shards receives, 2,000 nodes
     make bench ARGS="full --output=x.json"   another file than dist/bench.json
 
 The tables assert nothing: seconds depend on the machine, ratios and request counts do not.
@@ -24,6 +25,7 @@ import databases
 from bench.growth import measure_growth
 from bench.measuring import memory_mib
 from bench.shapes import SHAPES
+from bench.shards import measure_shards
 from bench.tables import Comparison, Results, median
 from bench.workloads import Bench, Tenants
 from lynq.api.crds import build as definitions
@@ -33,6 +35,7 @@ from lynq.kube.crd_install import install_crd
 
 ROOT = Path(__file__).parents[2]
 TEN_THOUSAND = "ten-thousand"
+SHARDS = "shards"
 WARM_UP = 50
 """Rows of the work that is not measured."""
 BINLOG = ("--log-bin=binlog", "--binlog-format=ROW", "--server-id=1")
@@ -149,6 +152,8 @@ async def run(size: str) -> Results:
                     bench = Bench(cluster, client, database)
                     if size == TEN_THOUSAND:
                         await measure_growth(bench, results)
+                    elif size == SHARDS:
+                        await measure_shards(bench, results)
                     else:
                         await measure(bench, SIZES[size], results)
         finally:
@@ -164,7 +169,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("size", nargs="?", choices=[*SIZES, TEN_THOUSAND], default="full")
+    parser.add_argument("size", nargs="?", choices=[*SIZES, TEN_THOUSAND, SHARDS], default="full")
     parser.add_argument("--output", type=Path, default=ROOT / "dist" / "bench.json")
     arguments = parser.parse_args()
     results = uvloop.run(run(arguments.size))

@@ -171,13 +171,15 @@ class Tenants:
         """Wait until this many nodes are ready in this generation, and there are no others."""
         await eventually(lambda: self.watch.are_ready(rows, generation), within=WITHIN, every=0.02)
 
-    def start(self, *flags: str) -> None:
-        """Start the operator."""
-        command = [sys.executable, "-m", "lynq", "run"]
-        command += [f"--kubeconfig={self._bench.cluster.kubeconfig}"]
+    def command(self, kubeconfig: Path, *flags: str) -> list[str]:
+        """Return the command line of an operator."""
+        command = [sys.executable, "-m", "lynq", "run", f"--kubeconfig={kubeconfig}"]
         command += [f"--watch-namespaces={self.namespace}", "--enable-webhooks=false"]
-        command += ["--health-probe-bind-address=0", "--zap-log-level=error", *flags]
-        self.process = subprocess.Popen(command)
+        return [*command, "--health-probe-bind-address=0", "--zap-log-level=error", *flags]
+
+    def start(self) -> None:
+        """Start the operator."""
+        self.process = subprocess.Popen(self.command(self._bench.cluster.kubeconfig))
 
     def stop(self) -> None:
         """Stop the operator and wait for its end."""
@@ -225,12 +227,12 @@ class Bench:
                 output, _ = await loader.communicate()
         if loader.returncode:
             raise RuntimeError(f"the loader failed: {work} of {rows} rows")
-        await self._settle()
+        await self.settle()
         result = json.loads(output)
         measurement.seconds, measurement.cpu = result["seconds"], result["cpu"]
         return measurement
 
-    async def _settle(self) -> None:
+    async def settle(self) -> None:
         """Wait until other controllers have followed: their work is not part of the next one."""
 
         async def is_quiet() -> bool:
@@ -266,7 +268,7 @@ class Bench:
         with self.meter.measured(tenants.pid) as measurement:
             await tenants.change_form(settings=changed)
             await tenants.wait_until_ready(tenants.rows, generation=generation)
-        await self._settle()
+        await self.settle()
         return measurement
 
     async def remove(self, tenants: Tenants, rows: int) -> Measurement:

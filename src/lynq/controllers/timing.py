@@ -49,8 +49,8 @@ class Timing:
     # Nodes.
     not_ready_requeue: timedelta = timedelta(seconds=30)
     """Interval at which a node that is not ready is reconciled, regardless of watch events."""
-    progress_requeue: float = 5.0
-    """Seconds for which stages of objects that are not ready are collected, if the API server is
+    busy_report_delay: float = 5.0
+    """Seconds for which a node that only makes progress is not reported, while the API server is
     busy."""
     min_node_requeue: float = 0.05
     """Seconds of the shortest requeue of a node: work that was due is done or cannot be done."""

@@ -219,7 +219,7 @@ class NodeController:
         owners = set() if change.is_own_write else self._owners(change)
         contenders = self._states.contenders(change.ref)
         may_wait = change.is_progress and self._context.client.is_busy
-        delay = self._context.timing.progress_requeue if may_wait else 0.0
+        delay = self._context.timing.busy_report_delay if may_wait else 0.0
         for key in owners - contenders:
             self._enqueue(key, after=delay)
         for key in contenders:

@@ -285,7 +285,8 @@ class NodeReconciler:
             if status := inventory_status(node.status, report, (), self._context.clock()):
                 written.append(await self._write_inventory(node, state, status))
 
-        delay = self._context.timing.inventory_report_delay
+        timing, is_busy = self._context.timing, self._context.client.is_busy
+        delay = timing.busy_report_delay if is_busy else timing.inventory_report_delay
         progress = await run_beside(apply, delay, list_objects)
         return written[-1], progress
 

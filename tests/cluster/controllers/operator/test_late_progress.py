@@ -6,7 +6,12 @@ import pytest
 
 from cluster.controllers.environment import FORMS, Environment, Object, config_map
 from cluster.controllers.node.builders import exists
-from cluster.controllers.running_operator import get_node, running_operator, wait_for_node_condition
+from cluster.controllers.running_operator import (
+    get_node,
+    running_operator,
+    wait_for_node_condition,
+    wait_for_node_ready,
+)
 from cluster.local.manifests import deployment
 from lynq.kube import Request, Response, Send
 from lynq.kube.resource import CONFIG_MAPS
@@ -58,6 +63,22 @@ async def test_progress_of_a_new_node_is_reported_late(busy_env: Environment) ->
         await stays(is_unreported, seconds=2)
         await wait_for_node_condition(busy_env, NODE, "Ready", "False")
         assert await is_reported(busy_env)
+
+
+async def test_first_writes_of_a_busy_api_server_are_reported_with_their_result(
+    busy_env: Environment,
+) -> None:
+    async def delay_config_maps(request: Request, send: Send) -> Response:
+        if request.writes and "/configmaps/" in request.path:
+            await asyncio.sleep(busy_env.timing.inventory_report_delay + 1)
+        return await send(request)
+
+    busy_env.client = busy_env.client.intercepted(delay_config_maps)
+    async with running_operator(busy_env):
+        await busy_env.create_hub()
+        await busy_env.create_form()
+        await wait_for_node_ready(busy_env, NODE)
+    assert sum(request.path.endswith(f"/{NODE}/status") for request in busy_env.requests.sent) == 1
 
 
 async def test_object_of_an_unreported_node_is_pruned_with_its_entry(busy_env: Environment) -> None:
