@@ -215,7 +215,8 @@ _CONTROLLERS: Final = (
         default="0/1",
         show_default=True,
         metavar="N/M",
-        help="Reconcile shard N of M, counted from 0. Each shard is a separate process.",
+        help="Reconcile the nodes of shard N of M, counted from 0, and with 0 all hubs and forms. "
+        "Each shard is a separate process.",
     ),
     click.option(
         "--max-inflight",

@@ -38,15 +38,16 @@ class DefinitionReader:
             raise KubeError(f"the CustomResourceDefinition {name} is being deleted")
         return definition.metadata.creation_timestamp
 
-    async def is_deleted(self) -> bool:
+    async def is_deleted(self, observed_at: float | None = None) -> bool:
         """Return whether the definition is gone or being deleted; False if it may not be read.
 
-        Callers at the same time share one read, which began after each of them called.
+        `observed_at` is the time of the event loop at which the deletion of an object was observed,
+        by default now. All objects whose deletion was observed before a read began share it.
         """
         clock = asyncio.get_running_loop().time
-        called_at = clock()
+        since = clock() if observed_at is None else observed_at
         async with self._lock:
-            if self._read_at <= called_at:
+            if self._read_at <= since:
                 read_at = clock()
                 self._is_deleted = await self._read_is_deleted()
                 self._read_at = read_at

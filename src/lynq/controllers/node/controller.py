@@ -1,5 +1,6 @@
 """The node controller: event handlers that queue nodes, and the choice of the reconcile."""
 
+import asyncio
 import time
 import uuid
 from collections.abc import Callable
@@ -195,8 +196,11 @@ class NodeController:
             self._states.forget(key)
             return
         self.children.start_watches(new)
-        if is_deleting(new) and retains_all(new):
-            self._states.of(new).retain_all = True
+        if is_deleting(new):
+            state = self._states.of(new)
+            if state.deletion_observed_at is None:
+                state.deletion_observed_at = asyncio.get_running_loop().time()
+            state.retain_all = state.retain_all or retains_all(new)
 
     def _node_changed(self, key: ObjectKey, old: LynqNode | None, new: LynqNode | None) -> None:
         if new is None:

@@ -95,7 +95,7 @@ class NodeFinalizer:
         if state.retain_all or retains_all(node):
             return True
         if not state.is_deletion_explicit:
-            state.retain_all = await self._definition.is_deleted()
+            state.retain_all = await self._definition.is_deleted(state.deletion_observed_at)
             state.is_deletion_explicit = not state.retain_all
         return state.retain_all
 

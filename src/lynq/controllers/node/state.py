@@ -94,6 +94,8 @@ class NodeState:
     """The prune errors of the last event."""
     retain_all: bool = False
     """Whether the node was deleted with `--cascade=orphan`, or together with its CRD."""
+    deletion_observed_at: float | None = None
+    """The time of the event loop at which the deletion of the node was first observed."""
     is_deletion_explicit: bool = False
     """Whether the CRD of nodes still existed after the deletion of the node."""
     finalize_attempts: int = 0

@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace as replace_fields
+from prometheus_client import CollectorRegistry
 
 from cluster.controllers.environment import FORMS, NODES, Environment, Object, config_map
 from cluster.controllers.node.builders import exists
@@ -15,10 +17,19 @@ from cluster.controllers.running_operator import (
     wait_for_node_ready,
     wait_for_resource_state,
 )
+from lynq.api.installation_key import MissingKey
 from lynq.api.metadata import ObjectKey
+from lynq.controllers.context import ControllerContext
+from lynq.controllers.installation_key import CurrentKey, KeyLoader
 from lynq.controllers.manager import Process
-from lynq.controllers.options import Shard
-from lynq.kube.resource import CONFIG_MAPS
+from lynq.controllers.node.claims import NodeClaims
+from lynq.controllers.options import Options, Shard
+from lynq.core.node.objects import NOT_APPLIED, LiveObject, ObjectRef, Owner
+from lynq.core.readiness.rules import evaluate_readiness
+from lynq.kube import RuntimeMetrics
+from lynq.kube.errors import NotFound
+from lynq.kube.resource import CONFIG_MAPS, SECRETS
+from lynq.telemetry import OperatorMetrics
 from waiting import eventually, stays
 
 M = 3
@@ -138,3 +149,35 @@ async def test_node_with_a_wrong_bucket_is_labelled_for_its_shard(
         await stays(lambda: exists(env, f"{uid}-settings"), seconds=1)
         await env.client.delete(CONFIG_MAPS, f"{uid}-settings", env.namespace)
         await eventually(lambda: exists(env, f"{uid}-settings"), within=30)
+
+
+async def test_node_of_another_shard_is_found_by_its_uid_alone(env: Environment) -> None:
+    """The labels of the object name no node, or one that does not exist."""
+    name = f"{tenants_of(env, 1)[0]}-web"
+    metadata = {"name": name, "namespace": env.namespace}
+    spec = {"hubId": "hub", "uid": "acme", "templateRef": "web"}
+    node = await env.client.create(NODES, {"metadata": metadata, "spec": spec})
+    options = Options(namespaces=(env.namespace,), shard=Shard(2, M))
+    metrics = OperatorMetrics(CollectorRegistry())
+    claims = NodeClaims(
+        ControllerContext.of(env.client, options, RuntimeMetrics.unexposed(), metrics)
+    )
+    ref = ObjectRef("v1", "ConfigMap", env.namespace, SHARED)
+    owner = Owner(env.namespace, "other-web", "1")
+    labels = {"lynq.sh/node": "absent-web", "lynq.sh/node-namespace": env.namespace}
+    tracking_id = {
+        "lynq.sh/tracking-id": f"{node['metadata']['uid']}:/ConfigMap:{env.namespace}/{SHARED}"
+    }
+    live = LiveObject(
+        uid="2", readiness=evaluate_readiness({}), labels=labels, annotations=tracking_id
+    )
+    assert await claims.claimant(live, ref, owner, NOT_APPLIED) == f'LynqNode "{name}"'
+    owned = replace_fields(live, labels={}, annotations={}, owner_uids=(node["metadata"]["uid"],))
+    assert await claims.claimant(owned, ref, owner, NOT_APPLIED) == f'LynqNode "{name}"'
+
+
+async def test_only_the_shard_of_the_hubs_creates_the_installation_key(env: Environment) -> None:
+    loader = KeyLoader(env.client, env.namespace, "key", CurrentKey(), nodes=None)
+    assert isinstance(await loader.load(), MissingKey)
+    with pytest.raises(NotFound):
+        await env.get(SECRETS, "key")
