@@ -1,4 +1,8 @@
-"""How cost grows: many nodes against 500, the restart with all of them, bytes per node."""
+"""How cost grows: many nodes against 500, the restart with all of them, bytes per node.
+
+The API server lists all addresses to allocate that of one Service, so that it is the slower the more
+there are. Nodes without Services show how the operator itself grows.
+"""
 
 import asyncio
 import json
@@ -6,7 +10,7 @@ import os
 import time
 
 from bench.measuring import Measurement, cpu_seconds, memory_mib
-from bench.shapes import PLAIN
+from bench.shapes import PLAIN, WITHOUT_SERVICES, Shape
 from bench.tables import Results
 from bench.workloads import Bench, Tenants
 from cluster.controllers.environment import NODES
@@ -20,30 +24,35 @@ QUIET = 0.1
 
 
 async def measure_growth(bench: Bench, results: Results) -> None:
-    """Measure 500 and many nodes, then the restart of the operator."""
-    per_node = {}
-    for rows in (min(FEW, MANY), MANY):
-        stored = bench.meter.stored_bytes()
-        async with bench.tenants(PLAIN, rows) as tenants:
-            before = cpu_seconds(tenants.pid)
-            ours = await bench.provision(tenants)
-            # Events wait for the writes. Those of many nodes are sent meanwhile, of few afterwards.
-            await quiet(tenants.pid)
-            per_node[rows] = (cpu_seconds(tenants.pid) - before) / rows
-            figures = results.figures
-            figures[f"CPU per node at {rows} until all are Ready, ms"] = round(
-                ours.cpu / rows * 1000, 2
-            )
-            figures[f"{rows} rows → Ready, s"] = round(ours.seconds, 1)
-            figures[f"RSS at {rows} nodes, MiB"] = round(ours.memory, 1)
-            figures[f"CPU per node at {rows} with Events, ms"] = round(per_node[rows] * 1000, 2)
-            if rows == MANY:
-                grown = (bench.meter.stored_bytes() - stored) / rows
-                figures["etcd bytes per node and 3 objects, with history"] = round(grown)
-                await measure_bytes(bench, tenants, results)
-                await measure_restart(bench, tenants, results)
-    few, many = per_node.values() if len(per_node) > 1 else (1.0, 1.0)
-    results.figures[f"CPU per node with Events, {MANY} against {FEW}"] = round(many / few, 3)
+    """Measure 500 and many nodes, with and without Services, and the restart of the operator."""
+    for shape in (PLAIN, WITHOUT_SERVICES):
+        few = await measure_nodes(bench, results, shape, min(FEW, MANY))
+        many = await measure_nodes(bench, results, shape, MANY)
+        title = f"{shape.name}: CPU per node, {MANY} against {FEW}"
+        results.figures[title] = round(many / few, 3)
+
+
+async def measure_nodes(bench: Bench, results: Results, shape: Shape, rows: int) -> float:
+    """Create nodes; return the CPU seconds of the operator per node, those of Events included.
+
+    Events wait for the writes: those of many nodes are sent meanwhile, those of few afterwards.
+    """
+    stored, figures = bench.meter.stored_bytes(), results.figures
+    async with bench.tenants(shape, rows) as tenants:
+        before = cpu_seconds(tenants.pid)
+        ours = await bench.provision(tenants)
+        await quiet(tenants.pid)
+        per_node = (cpu_seconds(tenants.pid) - before) / rows
+        title = f"{shape.name}, {rows} rows"
+        figures[f"{title} → Ready, s"] = round(ours.seconds, 1)
+        figures[f"{title}: RSS, MiB"] = round(ours.memory, 1)
+        figures[f"{title}: CPU per node, ms"] = round(per_node * 1000, 2)
+        if (shape, rows) == (PLAIN, MANY):
+            grown = (bench.meter.stored_bytes() - stored) / rows
+            figures["etcd bytes per node and 3 objects, with history"] = round(grown)
+            await measure_bytes(bench, tenants, results)
+            await measure_restart(bench, tenants, results)
+    return per_node
 
 
 async def measure_bytes(bench: Bench, tenants: Tenants, results: Results) -> None:

@@ -198,6 +198,14 @@ PLAIN = Shape(
         Entry("serviceAccounts", "account", _ACCOUNT, "/api/v1"),
     ),
 )
+WITHOUT_SERVICES = Shape(
+    "2 ConfigMaps, ServiceAccount",
+    (
+        Entry("configMaps", "settings", _SETTINGS, "/api/v1"),
+        Entry("configMaps", "more-settings", _SETTINGS, "/api/v1"),
+        Entry("serviceAccounts", "account", _ACCOUNT, "/api/v1"),
+    ),
+)
 CHAIN = Shape(
     "Deployment → Service → ConfigMap",
     (
