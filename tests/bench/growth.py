@@ -1,7 +1,7 @@
 """How cost grows: many nodes against 500, the restart with all of them, bytes per node.
 
-The API server lists all addresses to allocate that of one Service, so that it is the slower the more
-there are. Nodes without Services show how the operator itself grows.
+The API server lists all addresses to allocate that of one Service, so that each is slower than the
+one before. Nodes without Services show how the operator itself grows.
 """
 
 import asyncio

@@ -65,7 +65,7 @@ class NodeClaims:
         nodes = _KnownNodes(self._nodes)
         if self._foreign is None:
             return nodes
-        if possible.key:
+        if possible.key and nodes.covers(possible.key.namespace):
             nodes = replace(nodes, labeled=await self._find(possible.key))
         if any(nodes.key_by_uid(uid) is None for uid in possible.uids):
             nodes = replace(nodes, listed=await self._foreign.keys())

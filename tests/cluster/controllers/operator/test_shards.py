@@ -159,9 +159,8 @@ async def test_node_of_another_shard_is_found_by_its_uid_alone(env: Environment)
     node = await env.client.create(NODES, {"metadata": metadata, "spec": spec})
     options = Options(namespaces=(env.namespace,), shard=Shard(2, M))
     metrics = OperatorMetrics(CollectorRegistry())
-    claims = NodeClaims(
-        ControllerContext.of(env.client, options, RuntimeMetrics.unexposed(), metrics)
-    )
+    client = env.client.intercepted(env.requests)
+    claims = NodeClaims(ControllerContext.of(client, options, RuntimeMetrics.unexposed(), metrics))
     ref = ObjectRef("v1", "ConfigMap", env.namespace, SHARED)
     owner = Owner(env.namespace, "other-web", "1")
     labels = {"lynq.sh/node": "absent-web", "lynq.sh/node-namespace": env.namespace}
@@ -174,6 +173,14 @@ async def test_node_of_another_shard_is_found_by_its_uid_alone(env: Environment)
     assert await claims.claimant(live, ref, owner, NOT_APPLIED) == f'LynqNode "{name}"'
     owned = replace_fields(live, labels={}, annotations={}, owner_uids=(node["metadata"]["uid"],))
     assert await claims.claimant(owned, ref, owner, NOT_APPLIED) == f'LynqNode "{name}"'
+    assert [request.verb for request in env.requests.sent] == ["get", "list"]
+    elsewhere = replace_fields(
+        live, labels={**labels, "lynq.sh/node-namespace": "elsewhere"}, annotations={}
+    )
+    assert await claims.claimant(elsewhere, ref, owner, NOT_APPLIED) == (
+        'LynqNode "elsewhere/absent-web"'
+    )
+    assert len(env.requests.sent) == 2
 
 
 async def test_only_the_shard_of_the_hubs_creates_the_installation_key(env: Environment) -> None:
