@@ -4,7 +4,7 @@
     make bench ARGS=small                    50 and 100 rows, about two minutes
     make bench ARGS=ten-thousand             10,000 nodes against 500, and the restart with them;
                                              LYNQ_BENCH_NODES sets another number
-    make bench ARGS=shards                   bytes that each of four shards receives, 2,000 nodes
+    make bench ARGS=shards                   bytes that each of four shards receives, 1,000 nodes
     make bench ARGS="full --output=x.json"   another file than dist/bench.json
 
 The tables assert nothing: seconds depend on the machine, ratios and request counts do not.

@@ -18,7 +18,7 @@ from bench.tables import Results
 from bench.workloads import Bench, Tenants
 
 SHARDS = 4
-ROWS = 2000
+ROWS = 1000
 
 
 @dataclass(slots=True)
