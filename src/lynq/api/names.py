@@ -29,7 +29,7 @@ LABEL_UID: Final = "lynq.sh/uid"
 """The row's uid."""
 
 LABEL_CONFLICTED: Final = "lynq.sh/conflicted"
-"""`"true"` on a node that desires an object of another owner: shards watch such nodes of others."""
+"""`"true"` on a node with a resource in conflict: other shards do not delete what it desires."""
 
 # Labels of a LynqNode and of its objects.
 

@@ -50,14 +50,11 @@ class ResourceCache(Generic[W, T]):
         metrics: RuntimeMetrics,
         namespaces: Iterable[str] = (),
         labels: str | None = None,
-        name: str = "",
         indexes: Mapping[str, IndexFunction[T]] = MappingProxyType({}),
     ) -> None:
-        """Watch the objects with these labels; `name` is that of the metrics."""
         self.resource = resource
         self.into = into
         watched = tuple(namespaces) if resource.namespaced else ()
-        name = name or resource.name
         self._informers = {
             namespace: Informer(
                 client,
@@ -67,7 +64,9 @@ class ResourceCache(Generic[W, T]):
                 namespace=namespace,
                 labels=labels,
                 indexes=indexes,
-                metrics=metrics.informer(name if namespace is None else f"{name}@{namespace}"),
+                metrics=metrics.informer(
+                    resource.name if namespace is None else f"{resource.name}@{namespace}"
+                ),
             )
             for namespace in (watched or (None,))
         }
@@ -177,7 +176,6 @@ class CachedClient(Generic[R]):
         metrics: RuntimeMetrics,
         namespaces: tuple[str, ...] = (),
         labels: str | None = None,
-        name: str = "",
         indexes: Mapping[str, IndexFunction[R]],
     ) -> None:
         self.resource = resource_of(definition)
@@ -191,9 +189,8 @@ class CachedClient(Generic[R]):
             metrics=metrics,
             namespaces=namespaces,
             labels=labels,
-            name=name,
             indexes={
-                **{key: _readable_only(index) for key, index in indexes.items()},
+                **{name: _readable_only(index) for name, index in indexes.items()},
                 _UNREADABLE: _by_namespace,
             },
         )
@@ -247,6 +244,12 @@ class CachedClient(Generic[R]):
                 raise
             return None
         return _readable(self._decode(response))
+
+    async def fetch_selected(self, namespace: str | None, labels: str) -> list[R]:
+        """Read all objects with these labels from the API server that can be decoded."""
+        pages = self._client.pages(self.resource, namespace, labels=labels, into=RawObject)
+        decoded = [self._decode(response) async for page in pages for response in page.items]
+        return [obj for obj in decoded if not isinstance(obj, Unreadable)]
 
     async def create(self, obj: R) -> R:
         """Create an object."""

@@ -7,7 +7,7 @@ three databases that hang would block all hubs.
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 T = TypeVar("T")
 
@@ -15,6 +15,26 @@ MAX_PARALLEL: Final = 32
 """Number of items that `for_each_parallel` processes at the same time."""
 _LIMIT_CHECK: Final = 0.02
 """Seconds between two checks of the limit while no item ends."""
+
+
+class SharedRead(Generic[T]):
+    """A read whose result is valid for all callers that need nothing older than their own time."""
+
+    def __init__(self, read: Callable[[], Awaitable[T]]) -> None:
+        self._read = read
+        self._lock = asyncio.Lock()
+        self._last: tuple[float, T] | None = None
+        """When the last read began, and its result."""
+
+    async def result(self, since: float | None = None) -> T:
+        """Return the result of a read that began after `since`, a time of the event loop; now."""
+        clock = asyncio.get_running_loop().time
+        since = clock() if since is None else since
+        async with self._lock:
+            if self._last is None or self._last[0] <= since:
+                began = clock()
+                self._last = began, await self._read()
+            return self._last[1]
 
 
 async def gather_or_cancel(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:

@@ -55,11 +55,9 @@ class ControllerContext:
     """Metrics of hubs, forms and nodes."""
     runtime_metrics: RuntimeMetrics
     """Metrics of queues, informers and requests."""
-    conflicted_nodes: CachedClient[LynqNode] | None = None
-    """The nodes of other shards that desire objects of other nodes; None if `nodes` has them."""
     node_counts: FleetCounts = field(default_factory=FleetCounts)
+    """Nodes per hub and form, updated with every change of a node."""
     retained_ids: RetainedIds = field(default_factory=RetainedIds)
-    """NodeDecoder per hub and form, updated with every change of a node."""
     clock: Callable[[], datetime] = _utc_now
     current_key: CurrentKey = field(default_factory=CurrentKey)
     readiness: EvaluateReadiness = evaluate_readiness
@@ -91,14 +89,13 @@ class ControllerContext:
             namespaces=namespaces,
             indexes={BY_HUB: lambda form: (hub_of_form(form),)},
         )
-        shard, decode_node = options.shard, NodeDecoder()
         nodes = CachedClient(
             client,
             LynqNode.definition,
-            decode_node,
+            NodeDecoder(),
             metrics=runtime_metrics,
             namespaces=namespaces,
-            labels=shard.node_selector,
+            labels=options.shard.node_selector,
             indexes={
                 BY_HUB: _hub_index,
                 BY_FORM: lambda node: (form_of(node),),
@@ -106,28 +103,7 @@ class ControllerContext:
                 BY_CONFLICT: _conflict_index,
             },
         )
-        conflicted_nodes = None
-        if not shard.has_hubs:
-            conflicted_nodes = CachedClient(
-                client,
-                LynqNode.definition,
-                decode_node,
-                metrics=runtime_metrics,
-                namespaces=namespaces,
-                labels=shard.conflict_selector,
-                name="conflicted lynqnodes of other shards",
-                indexes={BY_CONFLICT: _conflict_index},
-            )
-        context = cls(
-            client,
-            options,
-            hubs,
-            forms,
-            nodes,
-            operator_metrics,
-            runtime_metrics,
-            conflicted_nodes=conflicted_nodes,
-        )
+        context = cls(client, options, hubs, forms, nodes, operator_metrics, runtime_metrics)
         # Registered first, so that later handlers see updated counts.
         nodes.on_change(context.node_counts.update)
         forms.on_change(context.retained_ids.update)
@@ -146,8 +122,7 @@ class ControllerContext:
     @property
     def caches(self) -> tuple[ResourceCache[Any, Any], ...]:
         """The caches of hubs, forms and nodes."""
-        clients = (self.hubs, self.forms, self.nodes, self.conflicted_nodes)
-        return tuple(client.cache for client in clients if client)
+        return self.hubs.cache, self.forms.cache, self.nodes.cache
 
     @property
     def has_synced(self) -> bool:

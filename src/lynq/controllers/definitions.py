@@ -5,10 +5,10 @@ no decision about tenants. The definition is marked as being deleted before its 
 definition that is read after the deletion of an object tells the two apart.
 """
 
-import asyncio
 from datetime import datetime
 
 from lynq.api.node_metadata import is_deleting
+from lynq.controllers.concurrency import SharedRead
 from lynq.kube import Client, PartialObject, Resource
 from lynq.kube.errors import Forbidden, KubeError, NotFound
 from lynq.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
@@ -20,9 +20,7 @@ class DefinitionReader:
     def __init__(self, client: Client, resource: Resource) -> None:
         self._client = client
         self._resource = resource
-        self._lock = asyncio.Lock()
-        self._read_at = float("-inf")
-        self._is_deleted = False
+        self._deletion = SharedRead(self._read_is_deleted)
 
     async def created_at(self) -> datetime | None:
         """Return when the definition was created; None if it may not be read.
@@ -44,14 +42,7 @@ class DefinitionReader:
         `observed_at` is the time of the event loop at which the deletion of an object was observed,
         by default now. All objects whose deletion was observed before a read began share it.
         """
-        clock = asyncio.get_running_loop().time
-        since = clock() if observed_at is None else observed_at
-        async with self._lock:
-            if self._read_at <= since:
-                read_at = clock()
-                self._is_deleted = await self._read_is_deleted()
-                self._read_at = read_at
-            return self._is_deleted
+        return await self._deletion.result(observed_at)
 
     async def _read_is_deleted(self) -> bool:
         try:

@@ -91,16 +91,19 @@ class KeyLoader:
 
     async def run(self) -> None:
         """Load the key; return when there is one."""
-        deadline = asyncio.get_running_loop().time() + _START_TIMEOUT
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + _START_TIMEOUT
         while True:
             try:
                 state = await self.load()
             except KubeError as error:
                 state = MissingKey(f"{self._secret} cannot be read: {error}")
-                if asyncio.get_running_loop().time() > deadline:
+                if clock() > deadline:
                     self._set(state)
             else:
-                self._set(state)
+                # Shard 0 may be about to create it.
+                if self._nodes or isinstance(state, InstallationKey) or clock() > deadline:
+                    self._set(state)
                 if isinstance(state, InstallationKey):
                     return
             await asyncio.sleep(_RETRY)
@@ -147,7 +150,10 @@ class KeyLoader:
     async def _creation_problem(self) -> str:
         """Return why this process may not create the Secret, which does not exist; "" if it may."""
         if self._nodes is None:
-            return f"{self._secret} does not exist: shard 0 creates it"
+            return (
+                f"{self._secret} does not exist: shard 0 creates it, unless LynqNodes have values "
+                "of a lost key; see its log"
+            )
         if not uses_key(await self._nodes()):
             return ""
         return (

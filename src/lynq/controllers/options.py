@@ -14,7 +14,7 @@ from typing import Final
 
 from lynq.api.denied_hosts import NONE_DENIED, DeniedHosts
 from lynq.api.metadata import ObjectKey
-from lynq.api.names import LABEL_BUCKET, LABEL_CONFLICTED, LABEL_MANAGED, LEASE, TRUE
+from lynq.api.names import LABEL_BUCKET, LABEL_MANAGED, LEASE, TRUE
 from lynq.api.naming import BUCKETS, bucket_of
 from lynq.controllers.timing import Timing
 from lynq.sources.settings import MAX_BYTES
@@ -82,11 +82,6 @@ class Shard:
     def node_selector(self) -> str | None:
         """The label selector of the nodes that this shard receives; None: all nodes."""
         return None if self.has_hubs else f"{LABEL_BUCKET} in {_values(self.buckets)}"
-
-    @property
-    def conflict_selector(self) -> str:
-        """The label selector of the nodes of other shards that desire objects of other nodes."""
-        return f"{LABEL_CONFLICTED}={TRUE},{LABEL_BUCKET} notin {_values(self.buckets)}"
 
     def excludes_lease(self, name: str) -> bool:
         """Return whether the holder of another lease reconciles some of this shard's objects.

@@ -73,15 +73,6 @@ def test_node_is_received_by_its_shard_and_the_first(shard: Shard, bucket: str |
     assert selector is None or selects_bucket(selector, bucket) == is_own
 
 
-@given(SHARDS.filter(lambda shard: not shard.has_hubs), st.integers(0, BUCKETS - 1))
-def test_conflicted_node_is_received_by_every_shard(shard: Shard, bucket: int) -> None:
-    conflicted, _, others = shard.conflict_selector.partition(",")
-    assert conflicted == "lynq.sh/conflicted=true"
-    assert selects_bucket(others, None)
-    received = (selects_bucket(str(each), str(bucket)) for each in (shard.node_selector, others))
-    assert sorted(received) == [False, True]
-
-
 def selects(selector: str, bucket: str | None) -> bool:
     """Return whether a selector of objects selects this bucket; None is no label."""
     managed, _, rest = selector.partition(",")

@@ -1,7 +1,8 @@
 """Which nodes claim an object: the node that it belongs to, and nodes that may desire it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from lynq.api import LynqNode
 from lynq.api.metadata import ObjectKey
@@ -11,9 +12,20 @@ from lynq.controllers.cached_client import CachedClient
 from lynq.controllers.context import BY_CONFLICT, BY_HUB, BY_UID, ControllerContext
 from lynq.controllers.node.foreign_nodes import ForeignNodes
 from lynq.core.guard.protection import keeps_objects
-from lynq.core.node.objects import AppliedRecord, LiveObject, ObjectRef, Owner, owner_of
+from lynq.core.node.objects import (
+    AppliedRecord,
+    LiveObject,
+    ObjectIdentity,
+    ObjectRef,
+    Owner,
+    contested_objects,
+    owner_of,
+)
 from lynq.core.node.ownership import PossibleOwners, claimant_of, possible_owners
 from lynq.core.node.siblings import Sibling
+
+Contenders: TypeAlias = Mapping[ObjectIdentity, Sequence[LynqNode]]
+"""Nodes by the objects that they desire and that belong to another owner."""
 
 
 class NodeClaims:
@@ -40,12 +52,18 @@ class NodeClaims:
         nodes = await self._possible_nodes(possible)
         return claimant_of(live, ref, owner, record, nodes)
 
-    def contender(self, ref: ObjectRef, node: LynqNode) -> str:
+    async def foreign_contenders(self) -> Contenders:
+        """Return the nodes of other shards that desire objects of other nodes, by object."""
+        contenders: dict[ObjectIdentity, list[LynqNode]] = {}
+        for node in await self._foreign.conflicted() if self._foreign else ():
+            for identity in contested_objects(node.status):
+                contenders.setdefault(identity, []).append(node)
+        return contenders
+
+    def contender(self, ref: ObjectRef, node: LynqNode, foreign: Contenders) -> str:
         """Return another node that desires an object of this node, for messages; "" if none."""
-        nodes = self._nodes.by(BY_CONFLICT, ref.identity)
-        if self._foreign:
-            nodes += self._foreign.conflicted(ref.identity)
-        for other in nodes:
+        identity = ref.identity
+        for other in (*self._nodes.by(BY_CONFLICT, identity), *foreign.get(identity, ())):
             if other.metadata.uid != node.metadata.uid and not is_deleting(other):
                 return f'LynqNode "{other.metadata.key}"'
         return ""
@@ -67,9 +85,8 @@ class NodeClaims:
             return nodes
         if possible.key and nodes.covers(possible.key.namespace):
             nodes = replace(nodes, labeled=await self._find(possible.key))
-        if any(nodes.key_by_uid(uid) is None for uid in possible.uids):
-            nodes = replace(nodes, listed=await self._foreign.keys())
-        return nodes
+        unknown = [uid for uid in possible.uids if nodes.key_by_uid(uid) is None]
+        return replace(nodes, read=await self._foreign.keys_of(unknown)) if unknown else nodes
 
     async def _find(self, key: ObjectKey) -> LynqNode | None:
         """Return a node of any shard; None if it does not exist."""
@@ -84,8 +101,8 @@ class _KnownNodes:
     watched: CachedClient[LynqNode]
     labeled: LynqNode | None = None
     """The node in the labels of the object, if it exists."""
-    listed: Mapping[str, ObjectKey] = field(default_factory=dict)
-    """The keys of all nodes by uid, if the watched ones do not suffice."""
+    read: Mapping[str, ObjectKey] = field(default_factory=dict)
+    """The keys of nodes that are neither watched nor in the labels, by uid."""
 
     def covers(self, namespace: str) -> bool:
         return self.watched.cache.covers(namespace)
@@ -93,7 +110,7 @@ class _KnownNodes:
     def key_by_uid(self, uid: str) -> ObjectKey | None:
         if self.labeled and self.labeled.metadata.uid == uid:
             return self.labeled.metadata.key
-        return next(iter(self.watched.keys_by(BY_UID, uid)), None) or self.listed.get(uid)
+        return next(iter(self.watched.keys_by(BY_UID, uid)), None) or self.read.get(uid)
 
     def by_key(self, key: ObjectKey) -> LynqNode | None:
         if self.labeled and self.labeled.metadata.key == key:

@@ -33,6 +33,7 @@ from lynq.controllers.node.slow_render import RenderPools
 from lynq.controllers.node.state import NodeState, NodeStates
 from lynq.controllers.node.status import StatusReporter
 from lynq.controllers.node.write_gate import WriteGate
+from lynq.core.node.objects import contested_objects
 from lynq.core.node.origin import EDITED_MESSAGE, SUPERSEDED_MESSAGE, NodeOrigin, origin_of
 from lynq.core.node.status import unsigned_status, with_paused
 from lynq.kube import Discovery, QueuePriority, Result, WorkQueue
@@ -163,6 +164,9 @@ class NodeController:
         state = self._states.of(node)
         if is_deleting(node):
             return await self._finalizer.finalize(node, state)
+        if any(contested_objects(node.status)):
+            # Not only when it reports: the node may be paused, or wait for its hub.
+            node = await self._reporter.label(node, node.status)
         if is_paused(node):
             generation, now = node.metadata.generation, self._context.clock()
             status = with_paused(node.status, generation, now, is_paused=True)

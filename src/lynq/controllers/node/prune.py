@@ -29,7 +29,7 @@ from lynq.controllers.children import (
 )
 from lynq.controllers.concurrency import gather_or_cancel
 from lynq.controllers.impersonation import ClientSelector
-from lynq.controllers.node.claims import NodeClaims
+from lynq.controllers.node.claims import Contenders, NodeClaims
 from lynq.controllers.node.kube_errors import NODE_WIDE_ERRORS
 from lynq.controllers.node.observe import Observer
 from lynq.controllers.node.release import ObjectReplaced, ReleasedObject, release
@@ -140,10 +140,11 @@ class Pruner:
         retained = frozenset(item.id for item in located) if retain_all else self._retained(node)
         policies = _policies(node, retained)
         entries, owner = entries_of(node.spec), owner_of(node)
+        foreign = await self._claims.foreign_contenders()
         deferred: set[ObjectRef] = set()
         while True:
             candidates = await gather_or_cancel(
-                self._candidate(item, node, policies, state, until=until)
+                self._candidate(item, node, policies, state, foreign, until=until)
                 for item, until in located.items()
             )
             step = next_prune_step(entries, candidates, owner, reason)
@@ -202,6 +203,7 @@ class Pruner:
         node: LynqNode,
         policies: Mapping[str, DeletionPolicy],
         state: NodeState,
+        foreign: Contenders,
         *,
         until: str,
     ) -> PruneCandidate:
@@ -230,7 +232,7 @@ class Pruner:
             live = replace(live, is_deleting=True)
         if live and live.uid in state.released:
             live = None
-        contender = self._claims.contender(item.ref, node)
+        contender = self._claims.contender(item.ref, node, foreign)
         return PruneCandidate(
             item, live, policies.get(item.id), problem, contender=contender, held_until=until
         )

@@ -104,7 +104,7 @@ class StatusReporter:
         changed, state.unreported_changes = state.unreported_changes, 0
         self.emit(node, _change_events(node, status, progress, pruned, changed=changed))
         self._emit_for_objects(progress, pruned)
-        delay = await self._write(await self._labeled(node, status), state, status)
+        delay = await self._write(await self.label(node, status), state, status)
         if delay is None:
             self.emit(node, events.state_events(node.status, progress.step.outcomes))
             if not changed:
@@ -169,8 +169,8 @@ class StatusReporter:
             state.progress_postponed_at = since
         return delay
 
-    async def _labeled(self, node: LynqNode, status: NodeStatus) -> LynqNode:
-        """Label a node in conflict before it reports that: shards watch such nodes of others."""
+    async def label(self, node: LynqNode, status: NodeStatus) -> LynqNode:
+        """Label a node in conflict, before it reports that: other shards read the label."""
         label = TRUE if any(contested_objects(status)) else None
         if node.metadata.labels.get(LABEL_CONFLICTED) == label:
             return node

@@ -17,6 +17,7 @@ from cluster.controllers.running_operator import (
     wait_for_node_ready,
     wait_for_resource_state,
 )
+from lynq.api import LynqNode
 from lynq.api.installation_key import MissingKey
 from lynq.api.metadata import ObjectKey
 from lynq.controllers.context import ControllerContext
@@ -151,17 +152,60 @@ async def test_node_with_a_wrong_bucket_is_labelled_for_its_shard(
         await eventually(lambda: exists(env, f"{uid}-settings"), within=30)
 
 
+def claims_of_shard(env: Environment, number: int) -> NodeClaims:
+    """Return the claims of a process whose watches have received nothing."""
+    options = Options(namespaces=(env.namespace,), shard=Shard(number, M))
+    client, metrics = env.client.intercepted(env.requests), OperatorMetrics(CollectorRegistry())
+    context = ControllerContext.of(client, options, RuntimeMetrics.unexposed(), metrics)
+    return NodeClaims(context)
+
+
+async def create_node(env: Environment, name: str, **labels: str) -> Object:
+    metadata = {"name": name, "namespace": env.namespace, "labels": labels}
+    spec = {"hubId": "hub", "uid": "acme", "templateRef": "web"}
+    return await env.client.create(NODES, {"metadata": metadata, "spec": spec})
+
+
+async def test_conflict_that_no_watch_has_shown_is_respected(env: Environment) -> None:
+    await create_node(env, "acme-web")
+    await create_node(env, "beta-web", **{"lynq.sh/conflicted": "true"})
+    entry = {"id": "settings", "apiVersion": "v1", "kind": "ConfigMap", "state": "Conflicted"}
+    status = {"resources": [{**entry, "namespace": env.namespace, "name": SHARED}]}
+    await env.client.patch(
+        NODES, "beta-web", {"status": status}, env.namespace, subresource="status"
+    )
+    claims, ref = claims_of_shard(env, 1), ObjectRef("v1", "ConfigMap", env.namespace, SHARED)
+    owner = await env.client.get(NODES, "acme-web", env.namespace, into=LynqNode)
+    foreign = await claims.foreign_contenders()
+    assert claims.contender(ref, owner, foreign) == f'LynqNode "{env.namespace}/beta-web"'
+    assert not claims.contender(ref._replace(name="other"), owner, foreign)
+
+
+async def test_paused_node_in_conflict_is_labelled(env: Environment) -> None:
+    """As a node that an older version has reported."""
+    env.set_rows(("acme", 1, "pro"))
+    await env.client.create(CONFIG_MAPS, {"metadata": {"name": SHARED}}, env.namespace)
+    await env.create_hub()
+    shared = config_map(nameTemplate="{{ .plan }}-settings", adoptionPolicy="Refuse")
+    await env.create_form(configMaps=[shared])
+    async with running_operator(env):
+        await wait_for_resource_state(env, "acme-web", "settings", "Conflicted")
+    metadata = {"labels": {"lynq.sh/conflicted": None}, "annotations": {"lynq.sh/paused": "true"}}
+    await env.patch(NODES, "acme-web", {"metadata": metadata})
+
+    async def is_labelled() -> bool:
+        labels = (await get_node(env, "acme-web"))["metadata"]["labels"]
+        return bool(labels.get("lynq.sh/conflicted") == "true")
+
+    async with running_operator(env):
+        await eventually(is_labelled)
+
+
 async def test_node_of_another_shard_is_found_by_its_uid_alone(env: Environment) -> None:
     """The labels of the object name no node, or one that does not exist."""
     name = f"{tenants_of(env, 1)[0]}-web"
-    metadata = {"name": name, "namespace": env.namespace}
-    spec = {"hubId": "hub", "uid": "acme", "templateRef": "web"}
-    node = await env.client.create(NODES, {"metadata": metadata, "spec": spec})
-    options = Options(namespaces=(env.namespace,), shard=Shard(2, M))
-    metrics = OperatorMetrics(CollectorRegistry())
-    client = env.client.intercepted(env.requests)
-    claims = NodeClaims(ControllerContext.of(client, options, RuntimeMetrics.unexposed(), metrics))
-    ref = ObjectRef("v1", "ConfigMap", env.namespace, SHARED)
+    node = await create_node(env, name)
+    claims, ref = claims_of_shard(env, 2), ObjectRef("v1", "ConfigMap", env.namespace, SHARED)
     owner = Owner(env.namespace, "other-web", "1")
     labels = {"lynq.sh/node": "absent-web", "lynq.sh/node-namespace": env.namespace}
     tracking_id = {
@@ -173,14 +217,15 @@ async def test_node_of_another_shard_is_found_by_its_uid_alone(env: Environment)
     assert await claims.claimant(live, ref, owner, NOT_APPLIED) == f'LynqNode "{name}"'
     owned = replace_fields(live, labels={}, annotations={}, owner_uids=(node["metadata"]["uid"],))
     assert await claims.claimant(owned, ref, owner, NOT_APPLIED) == f'LynqNode "{name}"'
-    assert [request.verb for request in env.requests.sent] == ["get", "list"]
+    # The node in the labels, a list of all nodes, the node with the uid; and that node again.
+    assert [request.verb for request in env.requests.sent] == ["get", "list", "get", "get"]
     elsewhere = replace_fields(
         live, labels={**labels, "lynq.sh/node-namespace": "elsewhere"}, annotations={}
     )
     assert await claims.claimant(elsewhere, ref, owner, NOT_APPLIED) == (
         'LynqNode "elsewhere/absent-web"'
     )
-    assert len(env.requests.sent) == 2
+    assert len(env.requests.sent) == 4
 
 
 async def test_only_the_shard_of_the_hubs_creates_the_installation_key(env: Environment) -> None:

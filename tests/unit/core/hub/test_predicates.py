@@ -87,6 +87,12 @@ def test_edited_node_triggers_a_plan(edit: dict[str, object]) -> None:
     assert trigger(a_node(ready=True), a_node(ready=True, **edit)) is Trigger.PLAN
 
 
+@pytest.mark.parametrize("label", ["lynq.sh/bucket", "lynq.sh/conflicted"])
+def test_labels_for_shards_trigger_nothing(label: str) -> None:
+    labels = {**a_node().metadata.labels, label: "edited"}
+    assert trigger(a_node(ready=True), a_node(ready=True, labels=labels)) is Trigger.NOTHING
+
+
 def test_new_node_triggers_a_plan() -> None:
     assert trigger(None, a_node()) is Trigger.PLAN
 
