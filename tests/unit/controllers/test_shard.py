@@ -57,12 +57,21 @@ def test_bucket_decides_the_shard_whatever_their_number(key: ObjectKey, shard: S
     assert shard.owns(key) == (bucket_of(key.namespace, key.name) in shard.buckets)
 
 
-@given(SHARDS, st.sampled_from([*map(str, range(BUCKETS)), "99", "edited", None]))
+BUCKET_LABELS = [*map(str, range(BUCKETS)), "99", "01", "", "edited", None]
+
+
+@given(SHARDS, st.sampled_from(BUCKET_LABELS))
 def test_every_object_is_selected_by_one_shard(shard: Shard, bucket: str | None) -> None:
     shards = [Shard(number, shard.count) for number in range(shard.count)]
     selecting = [each.number for each in shards if selects(each.selector(), bucket)]
-    known = bucket is not None and bucket.isdecimal() and int(bucket) < BUCKETS
+    known = bucket in {*map(str, range(BUCKETS))}
     assert selecting == [int(bucket) % shard.count if known and bucket else 0]
+
+
+@given(SHARDS, st.sampled_from(BUCKET_LABELS))
+def test_workload_is_received_by_its_shard_and_the_first(shard: Shard, bucket: str | None) -> None:
+    is_own = bucket in {*map(str, shard.buckets)}
+    assert selects(shard.selector(is_workload=True), bucket) == (is_own or shard.number == 0)
 
 
 @given(SHARDS, st.sampled_from([*map(str, range(BUCKETS)), None]))
