@@ -140,6 +140,11 @@ class ResourceCache(Generic[W, T]):
         if informer := self._informer(obj.metadata.key):
             informer.absorb(obj)
 
+    def store_unselected(self, obj: W) -> None:
+        """Drop an object that the watch does not select after a write."""
+        if informer := self._informer(obj.metadata.key):
+            informer.absorb_unselected(obj)
+
     def store_deletion(self, key: ObjectKey, uid: str) -> None:
         """Drop an object that the API server reported as deleted."""
         if informer := self._informer(key):

@@ -9,7 +9,7 @@ ownership needs and the readiness, not the objects.
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
 from typing import Any, Final
 
@@ -18,18 +18,12 @@ from msgspec.structs import replace
 
 from lynq.api import LynqNode, Metadata
 from lynq.api.metadata import ObjectKey
-from lynq.api.names import (
-    ANNOTATION_NODE_NAME,
-    LABEL_MANAGED,
-    LABEL_NODE,
-    LABEL_NODE_NAMESPACE,
-    TRUE,
-)
+from lynq.api.names import ANNOTATION_NODE_NAME, LABEL_NODE, LABEL_NODE_NAMESPACE
 from lynq.api.naming import tracked_name
 from lynq.api.node_metadata import is_deleting
 from lynq.api.wire import Wire
 from lynq.controllers.cached_client import ResourceCache
-from lynq.controllers.options import ALL_MANAGED, UNSHARDED, Shard
+from lynq.controllers.options import UNSHARDED, Shard
 from lynq.controllers.own_writes import DELETED, OwnWrites
 from lynq.controllers.timing import DEFAULT_TIMING, Timing
 from lynq.core.node.managed_fields import has_update_entry, owned_fields_digest
@@ -103,11 +97,13 @@ class WatchedKind:
         timing: Timing = DEFAULT_TIMING,
         *,
         readiness: EvaluateReadiness = evaluate_readiness,
-        selector: str = ALL_MANAGED,
+        shard: Shard = UNSHARDED,
         on_change: Callable[[ChildChange], None] = lambda _: None,
     ) -> None:
         self._timing = timing
         self._readiness = readiness
+        self._shard = shard
+        self._is_workload = resource.kind in ROLLING_WORKLOADS
         self._on_change = on_change
         self._own_writes: OwnWrites[ChildChange] = OwnWrites(on_change)
         self.resource = resource
@@ -125,7 +121,7 @@ class WatchedKind:
             project=self.child_of,
             metrics=metrics,
             namespaces=namespaces,
-            labels=selector,
+            labels=shard.selector(is_workload=self._is_workload),
             indexes={BY_NODE: _nodes_by_label, BY_OWNER: lambda child: child.live.owner_uids},
         )
         self.cache.on_change(self._changed)
@@ -189,25 +185,29 @@ class WatchedKind:
 
     def store_response(self, obj: Any) -> None:  # noqa: ANN401 - FullObject or PartialObject
         """Cache the response to our own write without waking the node."""
-        metadata = obj.metadata
-        self._own_writes.accepted(metadata.key, version_of(metadata.resource_version))
-        self._is_own_write = True
-        try:
+        with self._own_write(obj.metadata.key, version_of(obj.metadata.resource_version)):
             self.cache.store_response(obj)
-        finally:
-            self._is_own_write = False
 
     def store_if_selected(self, obj: Any) -> None:  # noqa: ANN401 - FullObject or PartialObject
-        """Cache the response to our own patch, unless the watch does not select the object."""
-        if obj.metadata.labels.get(LABEL_MANAGED) == TRUE:
+        """Cache the response to our own patch; drop an object that the watch does not select."""
+        if self._shard.selects(obj.metadata.labels, is_workload=self._is_workload):
             self.store_response(obj)
+            return
+        with self._own_write(obj.metadata.key, version_of(obj.metadata.resource_version)):
+            self.cache.store_unselected(obj)
 
     def store_deletion(self, key: ObjectKey, uid: str) -> None:
         """Drop an object that our own request deleted, without waking the node."""
-        self._own_writes.accepted(key, DELETED)
+        with self._own_write(key, DELETED):
+            self.cache.store_deletion(key, uid)
+
+    @contextmanager
+    def _own_write(self, key: ObjectKey, version: float) -> Iterator[None]:
+        """Mark the changes of the block as our own write, which created this version."""
+        self._own_writes.accepted(key, version)
         self._is_own_write = True
         try:
-            self.cache.store_deletion(key, uid)
+            yield
         finally:
             self._is_own_write = False
 
@@ -216,12 +216,11 @@ class WatchedKind:
         effect = object_changed(old.live if old else None, new.live if new else None)
         if effect is ObjectEffect.NONE:
             return
-        is_workload = self.resource.kind in ROLLING_WORKLOADS
         child_change = ChildChange(
             self.ref(change.key),
             tuple(child for child in (old, new) if child),
             is_own_write=self._is_own_write,
-            became_ready=is_workload and _is_ready(new) and not _is_ready(old),
+            became_ready=self._is_workload and _is_ready(new) and not _is_ready(old),
             is_progress=effect is ObjectEffect.PROGRESS,
         )
         version = version_of(new.resource_version) if new else DELETED
@@ -355,7 +354,6 @@ class Children:
     def _kind(self, resource: Resource) -> WatchedKind:
         name = (resource.api_version, resource.kind)
         if name not in self._kinds:
-            is_workload = resource.kind in ROLLING_WORKLOADS
             kind = WatchedKind(
                 self._client,
                 resource,
@@ -363,7 +361,7 @@ class Children:
                 self._namespaces,
                 self._timing,
                 readiness=self._readiness,
-                selector=self._shard.selector(is_workload=is_workload),
+                shard=self._shard,
                 on_change=self._on_change,
             )
             self._kinds[name] = kind

@@ -6,7 +6,7 @@ of a hub needs all nodes of its namespace, so shard 0 receives them; the others 
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -71,12 +71,29 @@ class Shard:
         Objects without a bucket, which an older version wrote, belong to shard 0: `notin` selects
         them. A rollout needs the workloads of all nodes of its hub.
         """
-        if self.count == 1 or (is_workload and self.has_hubs):
+        if self._selects_all(is_workload=is_workload):
             return ALL_MANAGED
         if self.number:
             return f"{ALL_MANAGED},{LABEL_BUCKET} in {_values(self.buckets)}"
-        others = sorted(set(range(BUCKETS)).difference(self.buckets))
-        return f"{ALL_MANAGED},{LABEL_BUCKET} notin {_values(others)}"
+        return f"{ALL_MANAGED},{LABEL_BUCKET} notin {_values(self._other_buckets)}"
+
+    def selects(self, labels: Mapping[str, str], *, is_workload: bool = False) -> bool:
+        """Return whether `selector` selects an object with these labels."""
+        if labels.get(LABEL_MANAGED) != TRUE:
+            return False
+        if self._selects_all(is_workload=is_workload):
+            return True
+        bucket = labels.get(LABEL_BUCKET, "")
+        if self.number:
+            return bucket in map(str, self.buckets)
+        return bucket not in map(str, self._other_buckets)
+
+    def _selects_all(self, *, is_workload: bool) -> bool:
+        return self.count == 1 or (is_workload and self.has_hubs)
+
+    @property
+    def _other_buckets(self) -> list[int]:
+        return sorted(set(range(BUCKETS)).difference(self.buckets))
 
     @property
     def node_selector(self) -> str | None:

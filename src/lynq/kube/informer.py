@@ -171,6 +171,10 @@ class Informer(Generic[W, T]):
         """
         self._notify(self.store.absorb(ObjectVersion.of(obj.metadata), partial(self._project, obj)))
 
+    def absorb_unselected(self, obj: W) -> None:
+        """Remove an object whose labels no longer match the selector after our own write."""
+        self._notify(self.store.absorb_unselected(ObjectVersion.of(obj.metadata)))
+
     def absorb_deleted(self, key: ObjectKey, uid: str) -> None:
         """Remove the object with this uid after our own delete.
 

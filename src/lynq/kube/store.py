@@ -179,6 +179,16 @@ class Store(Generic[T]):
         self._tombstones[key] = ObjectVersion(key, uid, entry.version)
         return self._drop(key)
 
+    def absorb_unselected(self, version: ObjectVersion) -> ObjectChange[T] | None:
+        """Remove an older state of an object that the watch does not select after our own write.
+
+        Without a tombstone: the object exists, and may be selected again.
+        """
+        entry = self._entries.get(version.key)
+        if entry is None or entry.uid != version.uid or entry.version > version.resource_version:
+            return None
+        return self._drop(version.key)
+
     def reset_versions(self) -> None:
         """Let the next list replace all objects: the versions of the cluster went backwards."""
         self._synced_version = 0

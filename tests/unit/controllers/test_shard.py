@@ -74,6 +74,17 @@ def test_workload_is_received_by_its_shard_and_the_first(shard: Shard, bucket: s
     assert selects(shard.selector(is_workload=True), bucket) == (is_own or shard.number == 0)
 
 
+@given(SHARDS, st.booleans())
+def test_labels_are_selected_as_by_the_selector(shard: Shard, is_workload: bool) -> None:  # noqa: FBT001
+    selector = shard.selector(is_workload=is_workload)
+    for bucket in BUCKET_LABELS:
+        labels = {} if bucket is None else {"lynq.sh/bucket": bucket}
+        managed = {**labels, "lynq.sh/managed": "true"}
+        assert shard.selects(managed, is_workload=is_workload) == selects(selector, bucket)
+        for unmanaged in (labels, {**labels, "lynq.sh/managed": "false"}):
+            assert not shard.selects(unmanaged, is_workload=is_workload)
+
+
 @given(SHARDS, st.sampled_from([*map(str, range(BUCKETS)), None]))
 def test_node_is_received_by_its_shard_and_the_first(shard: Shard, bucket: str | None) -> None:
     is_own = bucket is not None and int(bucket) in shard.buckets

@@ -118,6 +118,20 @@ def test_delete_of_an_old_uid_keeps_the_re_created_object() -> None:
     assert KEY in store
 
 
+def test_object_that_our_write_unselects_is_removed_and_may_return() -> None:
+    store = store_with(5, synced=5)
+    assert store.absorb_unselected(object_version(7)) == ObjectChange(KEY, "held", None)
+    assert store.absorb_unselected(object_version(7)) is None
+    assert store.absorb(object_version(8), value("selected")) is not None
+
+
+@pytest.mark.parametrize("late", [object_version(4), object_version(7, "another uid")])
+def test_unselected_object_removes_no_newer_and_no_other_object(late: ObjectVersion) -> None:
+    store = store_with(5)
+    assert store.absorb_unselected(late) is None
+    assert store.get(KEY) == "held"
+
+
 def test_end_of_a_list_removes_missing_objects() -> None:
     store = store_with(5)
     other = ObjectKey("space", "other")
@@ -230,6 +244,26 @@ def histories(draw: st.DrawFn) -> list[tuple[str, ObjectVersion]]:
     return history
 
 
+@given(st.lists(st.sampled_from(["written", "unselected"]), min_size=1, max_size=9), st.data())
+def test_any_interleaving_with_unselected_responses_ends_at_the_newest(
+    kinds: list[str], data: st.DataObject
+) -> None:
+    history = [(what, object_version(version)) for version, what in enumerate(kinds, 1)]
+    # The watch does not deliver the changes of an object that it does not select.
+    befores = ["unselected", *kinds]
+    watched = [step for step, before in zip(history, befores, strict=False)
+               if "written" in (step[0], before)]  # fmt: skip
+    answers = [step for step in history if data.draw(st.booleans())]
+    store: Store[int] = Store()
+    while watched or answers:
+        if watched and (not answers or data.draw(st.booleans())):
+            _watch_event(store, *watched.pop(0))
+        else:
+            _response_arrives(store, *answers.pop(data.draw(st.integers(0, len(answers) - 1))))
+    what, last = history[-1]
+    assert store.get(KEY) == (last.resource_version if what == "written" else None)
+
+
 @given(histories(), st.data())
 def test_any_interleaving_of_responses_and_events_ends_at_the_newest(
     history: list[tuple[str, ObjectVersion]], data: st.DataObject
@@ -254,7 +288,7 @@ def test_any_interleaving_of_responses_and_events_ends_at_the_newest(
 
 
 def _watch_event(store: Store[Any], what: str, step: ObjectVersion) -> None:
-    if what == "deleted":
+    if what in {"deleted", "unselected"}:
         store.remove(step)
     else:
         store.merge(step, lambda: step.resource_version)
@@ -264,5 +298,7 @@ def _watch_event(store: Store[Any], what: str, step: ObjectVersion) -> None:
 def _response_arrives(store: Store[Any], what: str, step: ObjectVersion) -> None:
     if what == "deleted":
         store.absorb_deleted(step.key, step.uid)
+    elif what == "unselected":
+        store.absorb_unselected(step)
     else:
         store.absorb(step, lambda: step.resource_version)
