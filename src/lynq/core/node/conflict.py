@@ -19,8 +19,8 @@ is the next request, or the result. The shell sends the request and reports the 
 6. On a conflict over the resourceVersion, a write that is pinned to it is decided again for the
    current object and sent again, up to five times.
 7. An object that was believed to be missing and exists is observed again; the next step of the
-   reconcile decides about it. The write of an object that existed before is pinned to the observed
-   resourceVersion, so that two nodes do not adopt it at once.
+   reconcile decides about it. The write of an object that existed before, or is an orphan, is
+   pinned to the observed resourceVersion, so that two nodes do not adopt it at once.
 8. Our labels and annotations are never a field of others: if they were changed, they are restored
    by a merge patch, and the write is sent again.
 9. A write that is rejected leaves no owner reference on an object that is to be retained: it is
@@ -62,6 +62,8 @@ RETRY_DELAYS: Final = (0.0, 0.01, 0.02, 0.05, 0.1)
 
 _OWN_MANAGERS: Final = frozenset({FIELD_MANAGER, "manager"})
 """Our field manager, and the one of the Go operator's requests that set no field manager."""
+
+_ADOPTIONS: Final = frozenset({WriteCause.FOREIGN, WriteCause.ORPHANED})
 
 
 class ReadMetadata(Struct, frozen=True):
@@ -194,7 +196,7 @@ class WriteAttempt(Struct, frozen=True, kw_only=True):
     @property
     def is_pinned(self) -> bool:
         """Whether the write is valid only for the observed version of the object."""
-        if self.write.method is WriteMethod.REPLACE or self.write.cause is WriteCause.FOREIGN:
+        if self.write.method is WriteMethod.REPLACE or self.write.cause in _ADOPTIONS:
             return True
         return self.ignores_fields and self.write.method in {WriteMethod.APPLY, WriteMethod.MERGE}
 
@@ -346,7 +348,9 @@ def _rebase(attempt: WriteAttempt, observed: ObservedObject | None) -> WriteAtte
     if live is None or before is None or live.uid != before.uid:
         return None
     write = decide(observed.facts, PassContext(attempt.owner, attempt.now, force=True)).write
-    if write is None:
+    # An orphan is adopted by a patch of its own, to which other writes are not adapted.
+    was_orphan = attempt.write.cause is WriteCause.ORPHANED
+    if write is None or (write.cause is WriteCause.ORPHANED) is not was_orphan:
         return None
     return replace(attempt, observed=observed, write=replace(write, cause=attempt.write.cause))
 

@@ -22,7 +22,7 @@ from lynq.core.node.conflict import (
     on_refetched,
 )
 from lynq.core.node.state import ResourceFacts, WriteMethod
-from unit.core.node.decisions import adopted_by, but, foreign
+from unit.core.node.decisions import adopted_by, but, foreign, settled
 from unit.core.node.nodes import a_resource, an_owner
 from unit.core.node.write_attempts import (
     DOWN,
@@ -149,6 +149,30 @@ def test_dry_run_conflict_with_the_go_operator_is_our_own(managers: tuple[str, .
     attempt = on_metadata(begun(orphaned()), SHARED)
     error = ApplyError(ApplyErrorKind.CONFLICT, "", managers)
     assert sent(on_error(attempt, error)) == (WriteMethod.MERGE, False)
+
+
+def test_adoption_of_an_orphan_is_pinned_to_the_observed_version() -> None:
+    attempt = on_metadata(begun(orphaned()), UPDATED)
+    assert sent_version(attempt) == "1"
+    attempt = on_error(attempt, OUTDATED)
+    assert attempt.action == Refetch(RETRY_DELAYS[0])
+    again = on_refetched(attempt, observed(orphaned(), "2"))
+    assert again.action == ReadMetadata()
+    again = on_metadata(again, UPDATED)
+    assert (sent(again), sent_version(again)) == ((WriteMethod.MERGE, False), "2")
+
+
+@pytest.mark.parametrize("claimant", ["", 'LynqNode "beta"'])
+def test_orphan_that_a_node_adopted_meanwhile_is_left_to_the_next_reconcile(claimant: str) -> None:
+    attempt = on_error(on_metadata(begun(orphaned()), UPDATED), OUTDATED)
+    adopted = replace(settled(deletion_policy=DeletionPolicy.RETAIN), claimant=claimant)
+    assert rejection(on_refetched(attempt, observed(adopted, "2"))) == (False, True)
+
+
+def test_object_that_was_orphaned_meanwhile_is_left_to_the_next_reconcile() -> None:
+    attempt = on_error(begun(existing()), OUTDATED)
+    orphan = but(existing(), labels={"lynq.sh/orphaned": "true"})
+    assert rejection(on_refetched(attempt, observed(orphan, "2"))) == (False, True)
 
 
 def test_owner_reference_is_removed_when_labels_replace_it() -> None:
