@@ -1,6 +1,8 @@
-"""Stale caches after failover and during status writes delete and overwrite nothing."""
+"""Stale caches after failover, and during writes and deletions, delete and overwrite nothing."""
 
 import asyncio
+
+import pytest
 
 from cluster.controllers.environment import FORMS, HUBS, NODES, Environment, config_map
 from cluster.controllers.failover import WatchBlocker, candidate, failover
@@ -117,6 +119,34 @@ async def test_standby_watches_kinds_that_come_into_use(
         await env.create_form()
         await wait_for_node_ready(env, "acme-web")
         await eventually(lambda: watched.count("configmaps") == 1)
+
+
+@pytest.mark.parametrize("policy", ["Delete", "Retain"])
+async def test_object_that_another_node_adopted_is_not_pruned(
+    env: Environment, policy: str
+) -> None:
+    """The cache of a new leader may have the object from before the adoption."""
+    client, pending = env.client, iter([True])
+    taken = {"lynq.sh/tracking-id": f"another-node:/ConfigMap:{env.namespace}/settings"}
+    marks = {"ownerReferences": None, "labels": {"lynq.sh/node": "other"}, "annotations": taken}
+
+    async def take_before_prune(request: Request, send: Send) -> Response:
+        is_pruning = request.verb in {"delete", "get"} and request.path.endswith("/settings")
+        if is_pruning and next(pending, False):
+            # The watch shows nothing of it before the request.
+            await client.patch(CONFIG_MAPS, "settings", {"metadata": marks}, env.namespace)
+        return await send(request)
+
+    env.client = client.intercepted(take_before_prune)
+    async with running_operator(env):
+        await create_node(env, entry("settings", deletionPolicy=policy))
+        await wait_for_node_ready(env, NODE)
+        uid = (await client.get(CONFIG_MAPS, "settings", env.namespace))["metadata"]["uid"]
+        await client.delete(NODES, NODE, env.namespace)
+        await env.wait_for_nodes()
+    metadata = (await client.get(CONFIG_MAPS, "settings", env.namespace))["metadata"]
+    assert (metadata["uid"], metadata["labels"]["lynq.sh/node"]) == (uid, "other")
+    assert "lynq.sh/orphaned" not in metadata["labels"]
 
 
 async def test_node_changed_during_status_write_is_reconciled_again(

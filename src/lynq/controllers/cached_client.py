@@ -8,7 +8,7 @@ reconcile never sees an older object.
 """
 
 import asyncio
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -250,11 +250,14 @@ class CachedClient(Generic[R]):
             return None
         return _readable(self._decode(response))
 
-    async def fetch_selected(self, namespace: str | None, labels: str) -> list[R]:
+    async def fetch_selected(self, namespace: str | None, labels: str | None) -> AsyncIterator[R]:
         """Read all objects with these labels from the API server that can be decoded."""
-        pages = self._client.pages(self.resource, namespace, labels=labels, into=RawObject)
-        decoded = [self._decode(response) async for page in pages for response in page.items]
-        return [obj for obj in decoded if not isinstance(obj, Unreadable)]
+        async for page in self._client.pages(
+            self.resource, namespace, labels=labels, into=RawObject
+        ):
+            for obj in map(self._decode, page.items):
+                if not isinstance(obj, Unreadable):
+                    yield obj
 
     async def create(self, obj: R) -> R:
         """Create an object."""

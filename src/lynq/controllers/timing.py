@@ -78,6 +78,8 @@ class Timing:
     """Seconds between two checks whether deferred writes can be sent."""
     node_finalizer_backoff: Backoff = field(default_factory=lambda: Backoff(base=1.0, cap=30.0))
     """Delay between two finalizer runs of a node whose objects are still being deleted."""
+    node_list_lifetime: float = 10.0
+    """Seconds for which a shard without hubs does not repeat its list of all nodes."""
     unsigned_report_delay: timedelta = timedelta(seconds=5)
     """Time that a hub may take to restore an edited node before the node's status reports it."""
     deletion_report_delay: timedelta = timedelta(seconds=2)

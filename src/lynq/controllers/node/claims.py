@@ -1,8 +1,7 @@
 """Which nodes claim an object: the node that it belongs to, and nodes that may desire it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
 
 from lynq.api import LynqNode
 from lynq.api.metadata import ObjectKey
@@ -10,7 +9,8 @@ from lynq.api.naming import NodePair, node_name
 from lynq.api.node_metadata import hub_by_label, hubs_by_owner, is_deleting, pair_or_spec
 from lynq.controllers.cached_client import CachedClient
 from lynq.controllers.context import BY_CONFLICT, BY_HUB, BY_UID, ControllerContext
-from lynq.controllers.node.foreign_nodes import ForeignNodes
+from lynq.controllers.node.foreign_nodes import ConflictedNodes, ForeignNodes
+from lynq.controllers.node.state import NodeStates
 from lynq.core.guard.protection import keeps_objects
 from lynq.core.node.objects import (
     AppliedRecord,
@@ -18,24 +18,23 @@ from lynq.core.node.objects import (
     ObjectIdentity,
     ObjectRef,
     Owner,
-    contested_objects,
     owner_of,
 )
 from lynq.core.node.ownership import PossibleOwners, claimant_of, possible_owners
 from lynq.core.node.siblings import Sibling
 
-Contenders: TypeAlias = Mapping[ObjectIdentity, Sequence[LynqNode]]
-"""Nodes by the objects that they desire and that belong to another owner."""
-
 
 class NodeClaims:
     """Looks up nodes in the cache, and those of other shards at the API server."""
 
-    def __init__(self, context: ControllerContext) -> None:
+    def __init__(self, context: ControllerContext, states: NodeStates) -> None:
+        shard = context.options.shard
+        self._states = states
         self._nodes = context.nodes
         self._forms = context.forms
         self._hubs = context.hubs
-        self._foreign = None if context.options.shard.has_hubs else ForeignNodes(context)
+        self._foreign = None if shard.has_hubs else ForeignNodes(context)
+        self._conflicted = ConflictedNodes(context) if shard.count > 1 else None
 
     def owner(self, node: LynqNode) -> Owner:
         """Return the node as the owner of its objects."""
@@ -52,21 +51,28 @@ class NodeClaims:
         nodes = await self._possible_nodes(possible)
         return claimant_of(live, ref, owner, record, nodes)
 
-    async def foreign_contenders(self) -> Contenders:
-        """Return the nodes of other shards that desire objects of other nodes, by object."""
-        contenders: dict[ObjectIdentity, list[LynqNode]] = {}
-        for node in await self._foreign.conflicted() if self._foreign else ():
-            for identity in contested_objects(node.status):
-                contenders.setdefault(identity, []).append(node)
-        return contenders
+    def contender(self, ref: ObjectRef, node: LynqNode) -> str:
+        """Return another node that desires an object of this node, for messages; "" if none.
 
-    def contender(self, ref: ObjectRef, node: LynqNode, foreign: Contenders) -> str:
-        """Return another node that desires an object of this node, for messages; "" if none."""
-        identity = ref.identity
-        for other in (*self._nodes.by(BY_CONFLICT, identity), *foreign.get(identity, ())):
-            if other.metadata.uid != node.metadata.uid and not is_deleting(other):
-                return f'LynqNode "{other.metadata.key}"'
+        The caches decide, and what this process has not reported yet.
+        """
+        reported = self._nodes.keys_by(BY_CONFLICT, ref.identity)
+        for other in map(self._nodes.get, {*reported, *self._states.contenders(ref)}):
+            if other and other.metadata.uid != node.metadata.uid and not is_deleting(other):
+                return _named(other.metadata.key)
         return ""
+
+    async def current_contenders(self, node: LynqNode) -> dict[ObjectIdentity, str]:
+        """Return other nodes that desire objects now, by object; {} without shards.
+
+        The nodes of other shards report their conflicts themselves, and a cache may be behind.
+        """
+        if self._conflicted is None:
+            return {}
+        uid, contested = node.metadata.uid, await self._conflicted.contested()
+        return {
+            each.identity: _named(each.contender) for each in contested if each.contender_uid != uid
+        }
 
     async def siblings(self, node: LynqNode) -> list[Sibling]:
         """Return the other forms of the node's hub, with the nodes of the same row."""
@@ -92,6 +98,10 @@ class NodeClaims:
         """Return a node of any shard; None if it does not exist."""
         node = self._nodes.get(key)
         return await self._foreign.fetch(key) if node is None and self._foreign else node
+
+
+def _named(key: ObjectKey) -> str:
+    return f'LynqNode "{key}"'
 
 
 @dataclass(frozen=True, slots=True)

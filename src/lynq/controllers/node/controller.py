@@ -10,7 +10,7 @@ import structlog
 
 from lynq.api import LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
-from lynq.api.names import LABEL_BUCKET, LABEL_HUB
+from lynq.api.names import ANNOTATION_RETAIN, LABEL_BUCKET, LABEL_HUB, TRUE
 from lynq.api.naming import bucket_label
 from lynq.api.node_metadata import (
     hub_by_label,
@@ -74,7 +74,7 @@ class NodeController:
             group_limit=max(1, context.client.max_in_flight // 2),
             timing=context.timing,
         )
-        claims = NodeClaims(context)
+        claims = NodeClaims(context, self._states)
         observer = Observer(
             context.client,
             clients,
@@ -157,8 +157,7 @@ class NodeController:
 
     async def _reconcile(self, node: LynqNode) -> Result:
         if self._is_lost(node):
-            labels = {LABEL_BUCKET: bucket_label(*node.metadata.key)}
-            await self._context.nodes.patch(node, {"labels": labels})
+            await self._restore_bucket(node)
         if not self._shard.owns(node.metadata.key):
             return Result()
         state = self._states.of(node)
@@ -178,6 +177,13 @@ class NodeController:
             return await self._wait_for_hub(node, state, SUPERSEDED_MESSAGE)
         state.unsigned_since = None
         return await self._reconciler.reconcile(node, state)
+
+    async def _restore_bucket(self, node: LynqNode) -> None:
+        """Label a node for its shard, with what only this process may have observed of it."""
+        metadata = {"labels": {LABEL_BUCKET: bucket_label(*node.metadata.key)}}
+        if self._states.of(node).retain_all:
+            metadata["annotations"] = {ANNOTATION_RETAIN: TRUE}
+        await self._context.nodes.patch(node, metadata)
 
     async def _wait_for_hub(self, node: LynqNode, state: NodeState, message: str) -> Result:
         """Write nothing but the status; the change by the hub queues the node."""
@@ -212,9 +218,10 @@ class NodeController:
             return
         if old is not None and _reconciled_fields(old) == _reconciled_fields(new):
             return
-        # All nodes are queued at a start; those that were never reconciled go first.
+        # All nodes are queued at a start; those that were never reconciled, or that no shard
+        # receives, go first.
         was_reconciled = new.status.observed_generation == new.metadata.generation
-        is_periodic = old is None and was_reconciled
+        is_periodic = old is None and was_reconciled and not self._is_lost(new)
         self._add(key, new, QueuePriority.PERIODIC if is_periodic else QueuePriority.EVENT)
 
     def _hub_changed(self, key: ObjectKey, old: LynqHub | None, new: LynqHub | None) -> None:

@@ -1,8 +1,10 @@
 """Deletes or retains the objects that a node no longer desires, or all of them in its finalizer.
 
-Only objects that the node owns are touched, dependents before dependencies. The observed uid is the
-precondition of a delete. An object is retained by one patch with the resourceVersion that was read.
-An object that existed before is released (`release`).
+Only objects that the node owns are touched, dependents before dependencies. The uid and the
+resourceVersion that ownership was decided by are the precondition of a delete: the cache of a new
+leader can be behind, and another node may have adopted the object since. An object is retained by
+one patch with the resourceVersion that was read. An object that existed before is released
+(`release`).
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -29,7 +31,7 @@ from lynq.controllers.children import (
 )
 from lynq.controllers.concurrency import gather_or_cancel
 from lynq.controllers.impersonation import ClientSelector
-from lynq.controllers.node.claims import Contenders, NodeClaims
+from lynq.controllers.node.claims import NodeClaims
 from lynq.controllers.node.kube_errors import NODE_WIDE_ERRORS
 from lynq.controllers.node.observe import Observer
 from lynq.controllers.node.release import ObjectReplaced, ReleasedObject, release
@@ -41,7 +43,13 @@ from lynq.core.node.inventory import InventoryItem
 from lynq.core.node.objects import ObjectRef, owner_of
 from lynq.core.node.ownership import is_owned_by
 from lynq.core.node.ownership_patches import orphan_patch
-from lynq.core.node.prune import ObjectDeletion, PruneCandidate, next_prune_step
+from lynq.core.node.prune import (
+    ObjectDeletion,
+    PruneCandidate,
+    belongs_to,
+    next_prune_step,
+    with_contenders,
+)
 from lynq.core.node.state import ResourceOutcome
 from lynq.kube import Discovery, PartialObject, Resource
 from lynq.kube.errors import Conflict, GroupUnavailable, KubeError, NotFound, UnknownKind
@@ -130,6 +138,7 @@ class Pruner:
         """
         result = PruneResult()
         state.prune_errors.clear()
+        state.outdated.clear()
         located = {
             each: held.get(item, "")
             for item in (*items, *held)
@@ -140,14 +149,17 @@ class Pruner:
         retained = frozenset(item.id for item in located) if retain_all else self._retained(node)
         policies = _policies(node, retained)
         entries, owner = entries_of(node.spec), owner_of(node)
-        foreign = await self._claims.foreign_contenders()
         deferred: set[ObjectRef] = set()
         while True:
             candidates = await gather_or_cancel(
-                self._candidate(item, node, policies, state, foreign, until=until)
+                self._candidate(item, node, policies, state, until=until)
                 for item, until in located.items()
             )
             step = next_prune_step(entries, candidates, owner, reason)
+            if step.deletes_objects:
+                contenders = await self._claims.current_contenders(node)
+                candidates = with_contenders(candidates, contenders)
+                step = next_prune_step(entries, candidates, owner, reason)
             result.remaining = step.outcomes
             # A deletion that failed or was deferred is retried in a later reconcile.
             tried = deferred | state.prune_errors.keys()
@@ -203,7 +215,6 @@ class Pruner:
         node: LynqNode,
         policies: Mapping[str, DeletionPolicy],
         state: NodeState,
-        foreign: Contenders,
         *,
         until: str,
     ) -> PruneCandidate:
@@ -232,9 +243,14 @@ class Pruner:
             live = replace(live, is_deleting=True)
         if live and live.uid in state.released:
             live = None
-        contender = self._claims.contender(item.ref, node, foreign)
         return PruneCandidate(
-            item, live, policies.get(item.id), problem, contender=contender, held_until=until
+            item,
+            live,
+            policies.get(item.id),
+            problem,
+            contender=self._claims.contender(item.ref, node),
+            held_until=until,
+            version=child.resource_version if child else "",
         )
 
     async def _kind(self, ref: ObjectRef) -> WatchedKind:
@@ -247,11 +263,11 @@ class Pruner:
     async def _observe(self, kind: WatchedKind, ref: ObjectRef, state: NodeState) -> Child | None:
         """Return the live object; one that is not in the cache is requested once.
 
-        The cache of a kind whose watch was lost is not asked: no event would tell that an object
-        has gone.
+        The cache is not used for an object that has changed since, nor for a kind whose watch was
+        lost: no event would report that an object was deleted.
         """
         cached = kind.child(_key(kind, ref))
-        if cached and not kind.is_unwatched:
+        if cached and not kind.is_unwatched and ref not in state.outdated:
             return cached
         if ref in state.absent:
             return None
@@ -302,7 +318,10 @@ class Pruner:
         except NODE_WIDE_ERRORS:
             raise
         except (ObjectReplaced, Conflict, NotFound):
-            state.prune_errors[item.ref] = "concurrent modification; retrying"
+            # Decided again with the live object, once.
+            if item.ref in state.outdated:
+                state.prune_errors[item.ref] = "concurrent modification; retrying"
+            state.outdated.add(item.ref)
             state.absent.discard(item.ref)
         except KubeError as error:
             verb = "release" if deletion.release else "retain" if deletion.retain else "delete"
@@ -320,6 +339,7 @@ class Pruner:
                 ref.name,
                 ref.namespace or None,
                 uid=deletion.uid,
+                resource_version=deletion.version,
                 propagation="Foreground" if deletion.is_foreground else "Background",
             )
         except NotFound as error:
@@ -347,10 +367,11 @@ class Pruner:
         ref, namespace = deletion.item.ref, deletion.item.ref.namespace or None
         client = self._clients.client_for(node)
         live = await client.get(kind.resource, ref.name, namespace, into=PartialObject)
-        metadata = live.metadata
-        if metadata.uid != deletion.uid:
+        metadata, owner = live.metadata, owner_of(node)
+        is_unchanged = belongs_to(deletion.item, kind.child_of(live).live, owner)
+        if metadata.uid != deletion.uid or not is_unchanged:
             raise ObjectReplaced
-        patch = orphan_patch(metadata.owner_references, owner_of(node), deletion.reason, now)
+        patch = orphan_patch(metadata.owner_references, owner, deletion.reason, now)
         patch["metadata"]["resourceVersion"] = metadata.resource_version
         patched = await client.patch(
             kind.resource, ref.name, patch, namespace, manager=FIELD_MANAGER, into=kind.into

@@ -88,6 +88,8 @@ class NodeState:
     """The uids of objects that were released, until the next reconcile."""
     absent: set[ObjectRef] = field(default_factory=set)
     """Objects to prune that the API server reported as not found."""
+    outdated: set[ObjectRef] = field(default_factory=set)
+    """Objects to prune that have changed since they were cached."""
     prune_errors: dict[ObjectRef, str] = field(default_factory=dict)
     """Why objects could not be deleted or retained."""
     reported_prune_errors: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ inventory untouched: the inventory lists what the node meant to apply, not what 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
@@ -18,7 +18,7 @@ from lynq.core.graph.build import removal_waves
 from lynq.core.graph.model import Entry
 from lynq.core.node.adoption_policy import is_adopted
 from lynq.core.node.inventory import InventoryItem, possible_claims, stale_items
-from lynq.core.node.objects import LiveObject, ObjectRef, Owner
+from lynq.core.node.objects import LiveObject, ObjectIdentity, ObjectRef, Owner
 from lynq.core.node.ownership import is_orphan, is_owned_by
 from lynq.core.node.siblings import NO_SIBLINGS, Siblings, held_for_siblings
 from lynq.core.node.state import ResourceOutcome
@@ -115,6 +115,8 @@ class PruneCandidate:
     """The event until which the object is not deleted; "" if it is deleted now."""
     contender: str = ""
     """Another node that desires the object, for messages; "" if there is none."""
+    version: str = ""
+    """The resourceVersion of the live object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,8 @@ class ObjectDeletion:
     item: InventoryItem
     uid: str
     """The precondition: a re-created object of the same name must not be deleted."""
+    version: str
+    """The precondition of a deletion: an object that changed since may have another owner."""
     retain: bool
     reason: OrphanReason
     release: bool = False
@@ -146,6 +150,11 @@ class PruneStep:
     deletions: tuple[ObjectDeletion, ...]
     outcomes: tuple[ResourceOutcome, ...]
     """One per remaining object; the others are pruned and leave the inventory."""
+
+    @property
+    def deletes_objects(self) -> bool:
+        """Whether an object is deleted, and not only released or retained."""
+        return any(not (each.retain or each.release) for each in self.deletions)
 
     @property
     def is_done(self) -> bool:
@@ -178,6 +187,19 @@ def next_prune_step(
     return PruneStep(deletions, outcomes)
 
 
+def with_contenders(
+    candidates: Iterable[PruneCandidate], contenders: Mapping[ObjectIdentity, str]
+) -> list[PruneCandidate]:
+    """Return the candidates with the nodes that desire their objects, by object."""
+    return [
+        replace(
+            candidate,
+            contender=candidate.contender or contenders.get(candidate.item.ref.identity, ""),
+        )
+        for candidate in candidates
+    ]
+
+
 def _awaits_rewrite(node: LynqNode) -> bool:
     """Return whether the node was edited, and has a hub that will restore it."""
     has_hub = any(reference.controller for reference in node.metadata.owner_references)
@@ -191,11 +213,13 @@ def _held(item: InventoryItem, until: str) -> ResourceOutcome:
 def _remains(candidate: PruneCandidate, owner: Owner) -> bool:
     if candidate.is_unobserved:
         return True
-    live = candidate.live
-    if live is None or is_orphan(live):
-        return False
-    item = candidate.item
-    return is_owned_by(live, item.ref, owner, is_listed=item.is_listed)
+    return candidate.live is not None and belongs_to(candidate.item, candidate.live, owner)
+
+
+def belongs_to(item: InventoryItem, live: LiveObject, owner: Owner) -> bool:
+    """Return whether an object of the inventory still belongs to the node."""
+    is_owned = is_owned_by(live, item.ref, owner, is_listed=item.is_listed)
+    return is_owned and not is_orphan(live)
 
 
 def _is_due(candidate: PruneCandidate, live: LiveObject) -> bool:
@@ -212,7 +236,7 @@ def _deletion(
     # Another node that desires the object adopts the orphan.
     retain = retain or _is_own_namespace(item.ref, owner) or bool(candidate.contender)
     release = not retain and is_adopted(live, item.adopted_uid)
-    return ObjectDeletion(item, live.uid, retain, reason, release)
+    return ObjectDeletion(item, live.uid, candidate.version, retain, reason, release)
 
 
 def _is_own_namespace(ref: ObjectRef, owner: Owner) -> bool:

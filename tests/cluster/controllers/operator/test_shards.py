@@ -17,13 +17,14 @@ from cluster.controllers.running_operator import (
     wait_for_node_ready,
     wait_for_resource_state,
 )
-from lynq.api import LynqNode
+from lynq.api import LynqNode, Metadata, NodeSpec
 from lynq.api.installation_key import MissingKey
 from lynq.api.metadata import ObjectKey
 from lynq.controllers.context import ControllerContext
 from lynq.controllers.installation_key import CurrentKey, KeyLoader
 from lynq.controllers.manager import Process
 from lynq.controllers.node.claims import NodeClaims
+from lynq.controllers.node.state import NodeStates
 from lynq.controllers.options import Options, Shard
 from lynq.core.node.objects import NOT_APPLIED, LiveObject, ObjectRef, Owner
 from lynq.core.readiness.rules import evaluate_readiness
@@ -128,6 +129,29 @@ async def test_entry_moves_between_forms_whose_nodes_are_in_different_shards(
         assert (await env.get(CONFIG_MAPS, f"{uid}-moved"))["metadata"]["uid"] == before
 
 
+async def test_deleted_node_with_a_wrong_bucket_keeps_its_objects_if_it_was_orphaned(
+    env: Environment,
+) -> None:
+    """Only the shard of the hubs may have observed the finalizer `orphan` of the node."""
+    uid = tenants_of(env, 1)[0]
+    name = f"{uid}-web"
+    env.set_rows((uid, 1, "pro"))
+
+    async def is_retained() -> bool:
+        annotations = (await get_node(env, name))["metadata"]["annotations"]
+        return bool(annotations.get("lynq.sh/retain") == "true")
+
+    async with running_operator(env, shard=Shard(0, M)):
+        await env.create_hub()
+        await env.create_form()
+        await eventually(lambda: exists(env, name, NODES))
+        await env.client.delete(NODES, name, env.namespace, propagation="Orphan")
+        await env.patch(NODES, name, {"metadata": {"labels": {"lynq.sh/bucket": None}}})
+        await eventually(is_retained)
+    async with running_operator(env, shard=Shard(1, M)):
+        await env.wait_for_nodes()
+
+
 @pytest.mark.parametrize("bucket", [None, "0"])
 async def test_node_with_a_wrong_bucket_is_labelled_for_its_shard(
     env: Environment, bucket: str | None
@@ -152,12 +176,16 @@ async def test_node_with_a_wrong_bucket_is_labelled_for_its_shard(
         await eventually(lambda: exists(env, f"{uid}-settings"), within=30)
 
 
+def context_of_shard(env: Environment, number: int) -> ControllerContext:
+    """Return the context of a process whose watches have received nothing."""
+    options = Options(namespaces=(env.namespace,), shard=Shard(number, M), timing=env.timing)
+    client, metrics = env.client.intercepted(env.requests), OperatorMetrics(CollectorRegistry())
+    return ControllerContext.of(client, options, RuntimeMetrics.unexposed(), metrics)
+
+
 def claims_of_shard(env: Environment, number: int) -> NodeClaims:
     """Return the claims of a process whose watches have received nothing."""
-    options = Options(namespaces=(env.namespace,), shard=Shard(number, M))
-    client, metrics = env.client.intercepted(env.requests), OperatorMetrics(CollectorRegistry())
-    context = ControllerContext.of(client, options, RuntimeMetrics.unexposed(), metrics)
-    return NodeClaims(context)
+    return NodeClaims(context_of_shard(env, number), NodeStates())
 
 
 async def create_node(env: Environment, name: str, **labels: str) -> Object:
@@ -166,19 +194,86 @@ async def create_node(env: Environment, name: str, **labels: str) -> Object:
     return await env.client.create(NODES, {"metadata": metadata, "spec": spec})
 
 
-async def test_conflict_that_no_watch_has_shown_is_respected(env: Environment) -> None:
-    await create_node(env, "acme-web")
-    await create_node(env, "beta-web", **{"lynq.sh/conflicted": "true"})
+async def create_conflicted_node(env: Environment, name: str, **labels: str) -> None:
+    await create_node(env, name, **labels)
     entry = {"id": "settings", "apiVersion": "v1", "kind": "ConfigMap", "state": "Conflicted"}
     status = {"resources": [{**entry, "namespace": env.namespace, "name": SHARED}]}
-    await env.client.patch(
-        NODES, "beta-web", {"status": status}, env.namespace, subresource="status"
-    )
-    claims, ref = claims_of_shard(env, 1), ObjectRef("v1", "ConfigMap", env.namespace, SHARED)
+    await env.client.patch(NODES, name, {"status": status}, env.namespace, subresource="status")
+
+
+@pytest.mark.parametrize("number", [0, 1])
+async def test_conflict_that_no_watch_has_shown_is_respected(env: Environment, number: int) -> None:
+    await create_node(env, "acme-web")
     owner = await env.client.get(NODES, "acme-web", env.namespace, into=LynqNode)
-    foreign = await claims.foreign_contenders()
-    assert claims.contender(ref, owner, foreign) == f'LynqNode "{env.namespace}/beta-web"'
-    assert not claims.contender(ref._replace(name="other"), owner, foreign)
+    claims = claims_of_shard(env, number)
+    assert await claims.current_contenders(owner) == {}
+    await create_conflicted_node(env, "beta-web", **{"lynq.sh/conflicted": "true"})
+    ref = ObjectRef("v1", "ConfigMap", env.namespace, SHARED)
+    contender = f'LynqNode "{env.namespace}/beta-web"'
+    assert await claims.current_contenders(owner) == {ref.identity: contender}
+    itself = await env.client.get(NODES, "beta-web", env.namespace, into=LynqNode)
+    assert await claims.current_contenders(itself) == {}
+
+
+async def test_conflict_that_an_older_version_reported_is_respected(env: Environment) -> None:
+    """Its node has no label until its own shard has reconciled it."""
+    await create_conflicted_node(env, "beta-web")
+    await create_node(env, "acme-web")
+    owner = await env.client.get(NODES, "acme-web", env.namespace, into=LynqNode)
+    claims = claims_of_shard(env, 1)
+    contender = list((await claims.current_contenders(owner)).values())
+    assert contender == [f'LynqNode "{env.namespace}/beta-web"']
+    assert list((await claims.current_contenders(owner)).values()) == contender
+    # All nodes; the labelled ones, and that node.
+    assert [request.verb for request in env.requests.sent] == ["list", "list", "get"]
+    label = {"metadata": {"labels": {"lynq.sh/conflicted": "true"}}}
+    await env.patch(NODES, "beta-web", label)
+    for requests in (5, 6):
+        assert list((await claims.current_contenders(owner)).values()) == contender
+        assert len(env.requests.sent) == requests
+
+
+async def test_conflict_that_its_node_has_not_reported_yet_is_respected(env: Environment) -> None:
+    context, states = context_of_shard(env, 0), NodeStates()
+    names, ref = ("acme-web", "beta-web"), ObjectRef("v1", "ConfigMap", env.namespace, SHARED)
+    spec = NodeSpec(uid="acme", template_ref="web")
+    owner, contender = [
+        await context.nodes.create(
+            LynqNode(metadata=Metadata(name=name, namespace=env.namespace), spec=spec)
+        )
+        for name in names
+    ]
+    claims = NodeClaims(context, states)
+    assert claims.contender(ref, owner) == ""
+    states.set_contested(contender, [ref])
+    assert claims.contender(ref, owner) == f'LynqNode "{env.namespace}/beta-web"'
+    assert claims.contender(ref, contender) == ""
+
+
+async def test_node_is_labelled_before_its_status_reports_a_conflict(env: Environment) -> None:
+    env.set_rows(("acme", 1, "pro"))
+    await env.client.create(CONFIG_MAPS, {"metadata": {"name": SHARED}}, env.namespace)
+    await env.create_hub()
+    shared = config_map(nameTemplate="{{ .plan }}-settings", adoptionPolicy="Refuse")
+    await env.create_form(configMaps=[shared])
+    async with running_operator(env):
+        await wait_for_resource_state(env, "acme-web", "settings", "Conflicted")
+        patches = [
+            b"lynq.sh/conflicted" in (request.body or b"")
+            for request in env.requests.sent
+            if request.verb == "patch" and "/lynqnodes/acme-web" in request.path
+        ]
+    assert patches[:2] == [True, False]
+
+
+async def test_owner_that_is_no_node_is_looked_up_once(env: Environment) -> None:
+    env.timing = replace(env.timing, node_list_lifetime=0.0)
+    claims, ref = claims_of_shard(env, 1), ObjectRef("v1", "ConfigMap", env.namespace, SHARED)
+    live = LiveObject(uid="2", readiness=evaluate_readiness({}), owner_uids=("of-a-certificate",))
+    for _ in range(3):
+        owner = Owner(env.namespace, "acme-web", "1")
+        assert await claims.claimant(live, ref, owner, NOT_APPLIED) == ""
+    assert [request.verb for request in env.requests.sent] == ["list"]
 
 
 async def test_paused_node_in_conflict_is_labelled(env: Environment) -> None:

@@ -23,6 +23,7 @@ from lynq.core.node.prune import (
     next_prune_step,
     pending_outcomes,
     select_prunable,
+    with_contenders,
 )
 from lynq.core.node.state import ResourceFacts
 from lynq.core.node.successor import Successors
@@ -360,3 +361,24 @@ def test_untouched_node_of_a_hub_prunes() -> None:
     metadata = replace(node.metadata, annotations={ANNOTATION_SPEC_DIGEST: digest})
     selection = select_prunable(replace(node, metadata=metadata), [item("a")], (), NO_SUCCESSORS)
     assert (selection.items, selection.held) == ((item("a"),), {})
+
+
+def test_node_that_is_read_before_a_deletion_gets_the_object() -> None:
+    candidates = [PruneCandidate(item("a"), live()), PruneCandidate(item("b"), live())]
+    contested = with_contenders(candidates, {item("a").ref.identity: 'LynqNode "other"'})
+    before, after = prune_step(*candidates), prune_step(*contested)
+    assert [deletion.retain for deletion in before.deletions] == [False, False]
+    assert [deletion.retain for deletion in after.deletions] == [True, False]
+    assert after.outcomes[0].message == 'being handed over to LynqNode "other"'
+
+
+def test_only_deletions_delete_objects() -> None:
+    candidate = PruneCandidate(item("a"), live(), version="7")
+    assert prune_step(candidate).deletes_objects
+    assert [deletion.version for deletion in prune_step(candidate).deletions] == ["7"]
+    assert not prune_step(
+        dataclasses.replace(candidate, policy=DeletionPolicy.RETAIN)
+    ).deletes_objects
+    adopted = live(annotations={"lynq.sh/adopted": "true"})
+    assert not prune_step(dataclasses.replace(candidate, live=adopted)).deletes_objects
+    assert not prune_step(dataclasses.replace(candidate, held_until="later")).deletes_objects
