@@ -34,6 +34,7 @@ from lynq.core.node.desired_object import DesiredObject
 from lynq.core.node.objects import LiveObject, ObjectRef, Owner
 from lynq.core.node.ownership import (
     has_lost_ties,
+    has_other_bucket,
     has_surplus_reference,
     is_orphan,
     is_owned_by,
@@ -106,7 +107,7 @@ def _cause(facts: ResourceFacts, desired: DesiredObject, context: PassContext) -
     if is_orphan(live):
         return WriteCause.ORPHANED
     if is_done_once(facts.resource, live, facts.ref, context.owner):
-        return _once_drift(facts, live, desired, context.owner)
+        return _once_drift(facts, live, desired, context)
     if is_foreign(live, facts.ref, context.owner, facts.record):
         return WriteCause.FOREIGN
     return _difference(facts, live, desired, context)
@@ -146,9 +147,10 @@ def is_done_once(resource: TResource, live: LiveObject, ref: ObjectRef, owner: O
 
 
 def _once_drift(
-    facts: ResourceFacts, live: LiveObject, desired: DesiredObject, owner: Owner
+    facts: ResourceFacts, live: LiveObject, desired: DesiredObject, context: PassContext
 ) -> WriteCause | None:
     """Return why the metadata of an object that is written once is restored; None if it is not."""
+    owner = context.owner
     if live.annotations.get(ANNOTATION_CREATED_ONCE) != TRUE:
         return WriteCause.CREATED_ONCE_LOST
     # Without our hash, the annotation was set by a user who wants the object left alone.
@@ -161,7 +163,10 @@ def _once_drift(
         return WriteCause.POLICY_CHANGED
     if has_lost_ties(live, desired.obj, facts.ref, owner):
         return WriteCause.OWNERSHIP_LOST
-    return WriteCause.REJECTED if _rejection(facts, desired) else None
+    if _rejection(facts, desired):
+        return WriteCause.REJECTED
+    # No object is written for its bucket before a forced reconcile, which writes all others.
+    return WriteCause.FORCED if context.force and has_other_bucket(live, desired.obj) else None
 
 
 def _fields_were_taken(facts: ResourceFacts, live: LiveObject, desired: DesiredObject) -> bool:

@@ -260,7 +260,7 @@ def _lists(node: LynqNode | None, ref: ObjectRef) -> bool:
 def has_lost_ties(live: LiveObject, desired: Object, ref: ObjectRef, owner: Owner) -> bool:
     """Return whether the ties of the object differ from those of the desired object.
 
-    A missing tracking id is no loss: the next write adds it.
+    A missing tracking id or bucket is no loss: the next write adds it.
     """
     if not is_owned_by(live, ref, owner, is_listed=True):
         return True
@@ -275,6 +275,12 @@ def has_lost_ties(live: LiveObject, desired: Object, ref: ObjectRef, owner: Owne
         return True
     adopted: str | None = annotations.get(ANNOTATION_ADOPTED)
     return live.annotations.get(ANNOTATION_ADOPTED) != adopted
+
+
+def has_other_bucket(live: LiveObject, desired: Object) -> bool:
+    """Return whether the bucket is missing or edited, so that another shard receives the object."""
+    bucket: str = desired["metadata"]["labels"][LABEL_BUCKET]
+    return live.labels.get(LABEL_BUCKET) != bucket
 
 
 def has_surplus_reference(live: LiveObject, desired: Object, owner: Owner) -> bool:

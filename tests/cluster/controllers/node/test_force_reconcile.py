@@ -12,6 +12,7 @@ from cluster.controllers.node.builders import (
     edit,
     entry,
     has_plan,
+    labels,
     wait_for_object,
     write_verbs,
 )
@@ -114,6 +115,28 @@ async def test_force_reconcile_annotation_is_handled_once(env: Environment) -> N
         assert write_verbs(env, "settings") == []
         await annotate(env, force_reconcile="1700000001")
         await eventually(lambda: write_verbs(env, "settings") == ["apply"])
+
+
+async def test_force_reconcile_restores_the_bucket_of_a_once_object(env: Environment) -> None:
+    """An object of an older version has none; the body is left alone."""
+    async with running_operator(env):
+        await create_node(env, entry("once", creationPolicy="Once"))
+        await wait_for_node_ready(env, NODE)
+        older = {"metadata": {"labels": {"lynq.sh/bucket": None}}, "data": {"plan": "edited"}}
+        await edit(env, "once", older)
+        await env.wait_until_idle()
+        env.requests.sent.clear()
+        await annotate(env, force_reconcile="1")
+        restored = await wait_for_object(env, "once", lambda obj: "lynq.sh/bucket" in labels(obj))
+        assert restored["data"] == {"plan": "edited"}
+        await annotate(env, force_reconcile="2")
+
+        async def is_handled() -> bool:
+            status = (await get_node(env, NODE))["status"]
+            return bool(status["lastHandledForceReconcile"] == "2")
+
+        await eventually(is_handled)
+        assert write_verbs(env, "once") == ["patch"]
 
 
 async def test_future_baseline_does_not_postpone_full_reconcile(

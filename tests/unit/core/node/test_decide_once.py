@@ -122,6 +122,47 @@ def test_lost_metadata_of_a_once_object_is_restored_and_nothing_else(
     assert ("ownerReferences" in metadata) == ("owner" in lost)
 
 
+def edited(facts: ResourceFacts, bucket: str) -> ResourceFacts:
+    assert facts.live is not None
+    return but(facts, labels={**facts.live.labels, "lynq.sh/bucket": bucket})
+
+
+@pytest.mark.parametrize("policy", [DeletionPolicy.DELETE, DeletionPolicy.RETAIN])
+@pytest.mark.parametrize("strategy", PatchStrategy)
+@pytest.mark.parametrize("bucket", [None, "99"])
+def test_forced_reconcile_restores_the_bucket_of_a_once_object_and_nothing_else(
+    policy: DeletionPolicy, strategy: PatchStrategy, bucket: str | None
+) -> None:
+    facts, forced = once(policy, patch_strategy=strategy), replace(CONTEXT, force=True)
+    drifted = stripped(facts, "bucket") if bucket is None else edited(facts, bucket)
+    write = decide(drifted, forced).write
+    assert write is not None
+    assert (write.cause, write.method, write.force) == (
+        WriteCause.FORCED,
+        WriteMethod.MERGE,
+        False,
+    )
+    assert write.obj.keys() == {"apiVersion", "kind", "metadata"}
+    assert facts.live is not None
+    restored = write.obj["metadata"]["labels"]
+    assert restored["lynq.sh/bucket"] == facts.live.labels["lynq.sh/bucket"]
+    assert cause_of(facts, forced) is None
+
+
+@pytest.mark.parametrize("facts", [once(), settled()])
+def test_object_is_not_written_for_its_bucket_until_a_forced_reconcile(
+    facts: ResourceFacts,
+) -> None:
+    for drifted in (stripped(facts, "bucket"), edited(facts, "99")):
+        assert cause_of(drifted) is None
+        assert cause_of(drifted, replace(CONTEXT, force=True)) is WriteCause.FORCED
+
+
+def test_bucket_of_an_object_that_a_user_protects_is_not_restored() -> None:
+    facts = stripped(once(), "applied-hash", "bucket")
+    assert cause_of(facts, replace(CONTEXT, force=True)) is None
+
+
 @pytest.mark.parametrize("force", [True, False])
 def test_once_object_ignores_changes_of_the_form(*, force: bool) -> None:
     other = desired_by(a_resource(labels_template={"a": "b"}, creation_policy=CreationPolicy.ONCE))
