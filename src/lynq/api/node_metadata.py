@@ -19,6 +19,8 @@ from lynq.api.names import (
     ANNOTATION_ROW_CHANGED_AT,
     ANNOTATION_SPEC_DIGEST,
     ANNOTATION_TEMPLATE_GENERATION,
+    LABEL_BUCKET,
+    LABEL_CONFLICTED,
     LABEL_HUB,
     LABEL_UID,
     TRUE,
@@ -27,6 +29,8 @@ from lynq.api.naming import NodePair, node_name
 from lynq.api.node import LynqNode
 from lynq.api.wire import parse_rfc3339, rfc3339
 
+SHARD_LABELS: Final = frozenset({LABEL_BUCKET, LABEL_CONFLICTED})
+"""Labels of a node that concern shards only: neither its plan nor its objects depend on them."""
 _CLOCK_TOLERANCE: Final = timedelta(minutes=1)
 """How far the clocks of two replicas may differ."""
 

@@ -20,6 +20,7 @@ from click.testing import CliRunner
 from cluster.controllers.environment import Environment, Object
 from cluster.plan.cases import CASES, Case
 from lynq.api.crds import build as definitions
+from lynq.api.node_metadata import SHARD_LABELS
 from lynq.cli.exit_codes import ExitCode
 from lynq.cli.root import lynq
 from lynq.cluster import LocalCluster
@@ -174,6 +175,13 @@ async def plan_of(tenant: Tenant, cluster: LocalCluster, directory: Path) -> Obj
     return plan
 
 
+def is_for_shards(patch: Object) -> bool:
+    """Return whether a request changes only labels that concern shards, which no plan shows."""
+    metadata = patch.get("metadata", {})
+    is_of_labels = patch.keys() == {"metadata"} and metadata.keys() == {"labels", "resourceVersion"}
+    return is_of_labels and metadata["labels"].keys() <= SHARD_LABELS
+
+
 def written(lines: list[str], tenant: Tenant, version: int) -> Written:
     """Return what was written to the objects of a tenant after a resourceVersion."""
     result: Written = dict.fromkeys(tenant.deleting, "Delete")
@@ -183,6 +191,8 @@ def written(lines: list[str], tenant: Tenant, version: int) -> Written:
         kind, namespace = KINDS.get(reference["resource"]), reference.get("namespace", "")
         code = event["responseStatus"]["code"]
         if kind is None or reference.get("subresource") or code >= 300:
+            continue
+        if kind == "LynqNode" and is_for_shards(event.get("requestObject") or {}):
             continue
         name = reference.get("name") or response["metadata"]["name"]
         is_own = tenant.has_namespace(name if kind == "Namespace" else namespace)

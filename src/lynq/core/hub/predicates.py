@@ -6,17 +6,13 @@ thousand nodes must not be reconciled ten thousand times without need.
 
 from datetime import datetime
 from enum import IntEnum
-from typing import Final
 
 from lynq.api import LynqForm, LynqHub, LynqNode, Metadata
-from lynq.api.names import LABEL_BUCKET, LABEL_CONFLICTED
-from lynq.api.node_metadata import is_deleting, pair_or_spec
+from lynq.api.node_metadata import SHARD_LABELS, is_deleting, pair_or_spec
 from lynq.core.guard.approval import annotations_without_approval
 from lynq.core.hub.node_counts import NodeHealth, health_of
 from lynq.core.hub.state import PlanState
 from lynq.core.rollout.facts import facts_of
-
-_SHARD_LABELS: Final = frozenset({LABEL_BUCKET, LABEL_CONFLICTED})
 
 
 class Trigger(IntEnum):
@@ -133,7 +129,7 @@ def _written_by_users(metadata: Metadata) -> tuple[object, ...]:
 
 def _content(metadata: Metadata) -> tuple[object, ...]:
     """Return what a plan depends on: not the labels for shards, for which no node is written."""
-    labels = {key: text for key, text in metadata.labels.items() if key not in _SHARD_LABELS}
+    labels = {key: text for key, text in metadata.labels.items() if key not in SHARD_LABELS}
     return (
         metadata.uid,
         metadata.generation,

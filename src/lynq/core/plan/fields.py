@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from lynq.api import LynqNode
 from lynq.api.names import PREFIX
+from lynq.api.node_metadata import SHARD_LABELS
 
 HIDDEN: Final = "(changed)"
 """Stands for a value of a Secret."""
@@ -39,7 +41,10 @@ class FieldChange:
 def field_changes(
     before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
 ) -> tuple[FieldChange, ...]:
-    """Return the fields that differ, in the order of their paths; the status does not count."""
+    """Return the fields that differ, in the order of their paths.
+
+    The status and the labels of nodes for shards do not count.
+    """
     old, new = _content(before), _content(after)
     changes = _differences("", old, new)
     if (new or old).get("kind") == "Secret":
@@ -56,6 +61,10 @@ def _content(obj: Mapping[str, Any] | None) -> dict[str, Any]:
         content["metadata"] = {
             key: value for key, value in metadata.items() if key not in _SERVER_FIELDS
         }
+        if content.get("kind") == LynqNode.definition.kind:
+            labels = metadata.get("labels") or {}
+            kept = {key: value for key, value in labels.items() if key not in SHARD_LABELS}
+            content["metadata"]["labels"] = kept or None
     return content
 
 

@@ -57,8 +57,33 @@ def test_change_is_classified(
 
 
 def test_node_is_managed_without_a_label() -> None:
-    node = {"apiVersion": "operator.lynq.sh/v1", "kind": "LynqNode", "metadata": {}, "spec": 1}
-    assert classify(node, {**node, "spec": 2}) is Action.UPDATE
+    assert classify(node() | {"spec": 1}, node() | {"spec": 2}) is Action.UPDATE
+
+
+def node(**labels: str) -> dict[str, Any]:
+    metadata = {"labels": {f"lynq.sh/{key}": text for key, text in labels.items()}}
+    return {"apiVersion": "operator.lynq.sh/v1", "kind": "LynqNode", "metadata": metadata}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (node(hub="a"), node(hub="a", bucket="7")),
+        (node(hub="a", bucket="99"), node(hub="a", bucket="7")),
+        (node(hub="a", conflicted="true"), node(hub="a")),
+        (node(bucket="7"), node() | {"metadata": {}}),
+    ],
+)
+def test_node_is_not_updated_for_the_labels_of_shards(
+    before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    assert classify(before, after) is classify(after, before) is None
+    assert classify(before, {**after, "spec": 2}) is Action.UPDATE
+
+
+def test_other_labels_of_a_node_and_the_bucket_of_an_object_count() -> None:
+    assert classify(node(hub="a"), node(hub="b")) is Action.UPDATE
+    assert classify(obj(1, OURS), obj(1, {**OURS, "lynq.sh/bucket": "7"})) is Action.UPDATE
 
 
 def change(kind: str, path: str, action: Action = Action.UPDATE) -> PlannedChange:
