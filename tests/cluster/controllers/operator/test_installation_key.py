@@ -17,10 +17,12 @@ from cluster.controllers.running_operator import (
 )
 from lynq.api.installation_key import InstallationKey
 from lynq.controllers.installation_key import CurrentKey, KeyLoader
+from lynq.controllers.options import Shard
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import SECRETS
 from lynq.template import Environment as RenderEnvironment
 from lynq.template import SeededRandom, compile_template
+from waiting import eventually, stays
 
 PASSWORD = "{{ randAlphaNum 24 }}"
 
@@ -157,3 +159,23 @@ async def test_replicas_that_start_at_once_agree_on_one_key(
     keys = await asyncio.gather(*(loader.load() for loader in loaders))
     assert all(isinstance(key, InstallationKey) for key in keys)
     assert len(set(keys)) == 1
+
+
+async def test_only_the_shard_of_the_hubs_creates_the_key(
+    env: Environment, key_secret: str
+) -> None:
+    """The other shards do not know whether a node uses a lost key."""
+
+    async def is_missing() -> bool:
+        try:
+            await env.client.get(SECRETS, key_secret, "default")
+        except NotFound:
+            return True
+        return False
+
+    async with running_operator(env, key_secret=key_secret, shard=Shard(1, 2)) as other:
+        await other.context.nodes.cache.synced()
+        await stays(is_missing, seconds=1)
+        async with running_operator(env, key_secret=key_secret, shard=Shard(0, 2)) as first:
+            await eventually(lambda: isinstance(other.context.current_key.state, InstallationKey))
+            assert other.context.current_key.state == first.context.current_key.state
