@@ -100,8 +100,12 @@ class Client:
         """Return a client for the lease itself: without a fence, and with its own request slots."""
         return Client(self._transport.fenced(None).with_own_slots())
 
+    async def wait_until_quiet(self, limit: float) -> bool:
+        """Wait until requests are few and quick, for `limit` seconds; return whether they are."""
+        return await self._transport.slots.wait_until_quiet(limit)
+
     def with_low_priority(self) -> "Client":
-        """Return a client whose requests are sent when others have become few."""
+        """Return a client for requests that others do not wait for; see `wait_until_quiet`."""
         return Client(self._transport.with_low_priority())
 
     def intercepted(self, *interceptors: Interceptor) -> "Client":

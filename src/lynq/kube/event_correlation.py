@@ -65,6 +65,8 @@ class EventSeries:
     count: int = 0
     stored: bool = False
     """Whether the Event was created; set by the recorder."""
+    waiting_since: float | None = None
+    """The time of the event loop since which an occurrence is not written; set by the recorder."""
 
 
 @dataclass(slots=True)

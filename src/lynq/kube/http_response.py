@@ -174,11 +174,12 @@ class ResponseParser:
 
 def _headers(text: str) -> dict[str, str]:
     lines = text.split("\r\n")
-    is_valid = text.count("\r") == text.count("\n") == len(lines) - 1
+    if not text.count("\r") == text.count("\n") == len(lines) - 1:
+        raise InvalidResponse("an invalid end of a line")
     headers: dict[str, str] = {}
     for line in lines[1:]:
         name, colon, value = line.partition(":")
-        if not (is_valid and colon and _HEADER_NAME.fullmatch(name)):
+        if not (colon and _HEADER_NAME.fullmatch(name)):
             raise InvalidResponse("an invalid header")
         key, value = name.lower(), value.strip(" \t")
         headers[key] = f"{headers[key]}, {value}" if key in headers else value

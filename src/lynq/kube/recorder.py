@@ -4,10 +4,11 @@
 patch the Events. An event that repeats a thousand times while the API server is slow is one write.
 A queue never hands one series to two writers, so its create precedes its patches.
 
-Events are best effort, and objects come first: Events are sent when other requests have become few.
-Warnings do not wait for that, and neither does any Event while the queue is half full. If it is
-full, the oldest ones are dropped and counted, Warnings last. A failed write is retried a few times.
-A namespace that is being deleted rejects Events, which is not an error.
+Events are best effort, and objects come first: Events are sent when other requests have become few,
+each after `patience` at the latest. Warnings have a queue and writers of their own, and do not
+wait. Neither does any Event while the queues are half full, or after `stop`. If they are full, the
+oldest ones are dropped and counted, Warnings last. A failed write is retried a few times. A
+namespace that is being deleted rejects Events, which is not an error.
 """
 
 import asyncio
@@ -33,10 +34,13 @@ from lynq.kube.errors import (
 from lynq.kube.event_correlation import Correlator, EventSeries, ObjectReference, Occurrence
 from lynq.kube.metrics import EventMetrics, RuntimeMetrics
 from lynq.kube.resource import EVENTS
-from lynq.kube.workqueue import QueuePriority, WorkQueue
+from lynq.kube.workqueue import WorkQueue
 
 _QUEUE_LIMIT: Final = 2000
 _WRITERS: Final = 2
+"""Number of concurrent writes of Normal Events, and of Warnings."""
+_STOP_CHECK: Final = 0.1
+"""Seconds between two checks whether an Event that waits must be written because of `stop`."""
 _ATTEMPTS: Final = 5
 DEFAULT_BACKOFF: Final = Backoff(base=1.0, cap=30.0, jitter=0.5)
 _MESSAGE_LIMIT: Final = 1024
@@ -63,18 +67,24 @@ class Recorder:
         *,
         grace: float = 2.0,
         limit: int = _QUEUE_LIMIT,
+        patience: float = 5.0,
         backoff: Backoff = DEFAULT_BACKOFF,
         metrics: EventMetrics | None = None,
     ) -> None:
-        self._client = client
-        self._patient_client = client.with_low_priority()
+        self._client = client.with_low_priority()
         self._component = component
         self._limit = limit
+        self._patience = patience
         self._metrics = metrics or RuntimeMetrics.unexposed().events()
         self._loop = asyncio.get_running_loop()
         self._correlator = Correlator()
-        self._queue: WorkQueue[EventSeries] = WorkQueue(backoff=backoff)
-        self._writers = Workers(self._queue, self._sync, grace=grace)
+        self._normal: WorkQueue[EventSeries] = WorkQueue(backoff=backoff)
+        self._warnings: WorkQueue[EventSeries] = WorkQueue(backoff=backoff)
+        self._writers = (
+            Workers(self._normal, self._sync_when_quiet, grace=grace),
+            Workers(self._warnings, self._sync, grace=grace),
+        )
+        self._is_stopping = False
 
     def record(
         self,
@@ -85,71 +95,95 @@ class Recorder:
     ) -> None:
         """Record an event of an object; returns at once."""
         occurrence = Occurrence(obj, event_type, reason, _truncated(message))
-        series = self._correlator.observe(occurrence, now=self._loop.time(), at=datetime.now(UTC))
+        now = self._loop.time()
+        series = self._correlator.observe(occurrence, now=now, at=datetime.now(UTC))
         if series is None:
             self._metrics.rate_limited.inc()
             return
-        is_warning = event_type == "Warning"
-        priority = QueuePriority.EVENT if is_warning else QueuePriority.PERIODIC
-        self._queue.add(series, priority=priority, group=obj.namespace)
-        if len(self._queue) > self._limit and self._queue.drop():
+        if series.waiting_since is None:
+            series.waiting_since = now
+        self._queue(series).add(series, group=obj.namespace)
+        if self._waiting > self._limit and (self._normal.drop() or self._warnings.drop()):
             self._metrics.dropped.inc()
 
     async def run(self) -> None:
         """Write recorded Events until `stop` or cancellation."""
+        async with asyncio.TaskGroup() as group:
+            for writers, queue in zip(self._writers, (self._normal, self._warnings), strict=True):
+                group.create_task(self._run(writers, queue))
+
+    async def _run(self, writers: Workers[EventSeries], queue: WorkQueue[EventSeries]) -> None:
         try:
-            await self._writers.run("event-writer", _WRITERS)
+            await writers.run("event-writer", _WRITERS)
         except TimeoutError:
-            self._metrics.dropped.inc(len(self._queue))
-            _log.warning("events dropped on stop", waiting=len(self._queue))
+            self._metrics.dropped.inc(len(queue))
+            _log.warning("events dropped on stop", waiting=len(queue))
 
     def stop(self) -> None:
-        """Accept no more events; `run` returns after the queue is written, or after `grace`."""
-        self._writers.stop(drain=True)
+        """Accept no more events; `run` returns after the queues are written, or after `grace`."""
+        self._is_stopping = True
+        for writers in self._writers:
+            writers.stop(drain=True)
+
+    @property
+    def _waiting(self) -> int:
+        return len(self._normal) + len(self._warnings)
+
+    def _queue(self, series: EventSeries) -> WorkQueue[EventSeries]:
+        return self._warnings if series.type == "Warning" else self._normal
+
+    async def _sync_when_quiet(self, series: EventSeries) -> None:
+        due = (series.waiting_since or 0.0) + self._patience
+        while not self._is_stopping and self._waiting <= self._limit // 2:
+            remaining = min(due - self._loop.time(), _STOP_CHECK)
+            if remaining <= 0 or await self._client.wait_until_quiet(remaining):
+                break
+        await self._sync(series)
 
     async def _sync(self, series: EventSeries) -> None:
+        waiting_since, series.waiting_since = series.waiting_since, None
         try:
             await self._write(series)
         except _TRANSIENT as error:
+            series.waiting_since = waiting_since
             self._retry(series, error)
         except KubeError as error:
             self._give_up(series, error)
         else:
-            self._queue.forget(series)
+            self._queue(series).forget(series)
             self._metrics.written.inc()
 
     async def _write(self, series: EventSeries) -> None:
-        is_urgent = series.type == "Warning" or len(self._queue) > self._limit // 2
-        client = self._client if is_urgent else self._patient_client
         if series.stored:
             try:
-                await self._patch(client, series)
+                await self._patch(series)
             except NotFound:
                 # The API server deletes Events after an hour.
-                await self._create(client, series)
+                await self._create(series)
         else:
             try:
-                await self._create(client, series)
+                await self._create(series)
             except AlreadyExists:
                 # An earlier attempt succeeded, but its response was lost.
-                await self._patch(client, series)
+                await self._patch(series)
         series.stored = True
 
-    async def _create(self, client: Client, series: EventSeries) -> None:
-        await client.create(EVENTS, _event(series, self._component))
+    async def _create(self, series: EventSeries) -> None:
+        await self._client.create(EVENTS, _event(series, self._component))
 
-    async def _patch(self, client: Client, series: EventSeries) -> None:
+    async def _patch(self, series: EventSeries) -> None:
         namespace = _namespace(series.object)
-        await client.patch(EVENTS, series.name, _changing_fields(series), namespace)
+        await self._client.patch(EVENTS, series.name, _changing_fields(series), namespace)
 
     def _retry(self, series: EventSeries, error: KubeError) -> None:
-        if self._queue.failures(series) + 1 < _ATTEMPTS:
-            self._queue.retry(series)
+        queue = self._queue(series)
+        if queue.failures(series) + 1 < _ATTEMPTS:
+            queue.retry(series)
         else:
             self._give_up(series, error)
 
     def _give_up(self, series: EventSeries, error: KubeError) -> None:
-        self._queue.forget(series)
+        self._queue(series).forget(series)
         if _is_namespace_deleted(error):
             return
         self._metrics.failed.inc()

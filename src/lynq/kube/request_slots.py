@@ -1,16 +1,15 @@
 """The slots of requests in flight, shared by all requests of a client.
 
 Slots are handed out in the order of arrival, whatever the request is: no kind of write starves
-another. Requests of low priority, such as Events, take what is left over. They start after other
-requests, in flight or waiting, have been few for a moment: a gap between two writes of the same
-burst is not quiet. They also wait while responses take long: the controllers of a cluster follow
-the operator's writes with many of their own. A busy operator is never quiet, so each of them starts
-after a bounded wait in any case.
+another. Requests of low priority, such as Events, take what is left over: they wait until it is
+quiet, for a bounded time, and do not count as requests of others. It is quiet when requests, in
+flight or waiting, have been few for a moment: a gap between two writes of the same burst is not
+quiet. Nor is it while responses take long: the controllers of a cluster follow the operator's
+writes with many of their own.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from typing import Final
 
 _QUIET_SHARE: Final = 8
@@ -26,12 +25,12 @@ _BUSY_SECONDS: Final = 0.5
 
 
 class RequestSlots:
-    """At most `limit` requests in flight; one of low priority is delayed by `patience` at most."""
+    """At most `limit` requests in flight."""
 
-    def __init__(self, limit: int, *, patience: float = 5.0) -> None:
-        self._slots = asyncio.Semaphore(limit)
+    def __init__(self, limit: int) -> None:
+        self.uncounted = asyncio.Semaphore(limit)
+        """Held by a request of low priority, which does not count."""
         self._few = max(1, limit // _QUIET_SHARE)
-        self._patience = patience
         self._requests = 0
         self._quiet = asyncio.Event()
         self._quiet.set()
@@ -43,24 +42,22 @@ class RequestSlots:
         """Hold a slot during the block."""
         self._count(1)
         try:
-            await self._slots.acquire()
+            await self.uncounted.acquire()
         except BaseException:
             self._count(-1)
             raise
 
     async def __aexit__(self, *_: object) -> None:
         """Release the slot."""
-        self._slots.release()
+        self.uncounted.release()
         self._count(-1)
 
-    @asynccontextmanager
-    async def hold_if_quiet(self) -> AsyncIterator[None]:
-        """Hold a slot during the block, which starts when other requests have become few."""
+    async def wait_until_quiet(self, limit: float) -> bool:
+        """Wait until it is quiet, or for `limit` seconds; return whether it is quiet."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(limit):
                 await self._quiet.wait()
-        async with self._slots:
-            yield
+        return self._quiet.is_set()
 
     def record(self, seconds: float) -> None:
         """Record how long the API server took to respond."""

@@ -126,7 +126,7 @@ class Transport:
         return replace(self, slots=RequestSlots(self.options.max_in_flight))
 
     def with_low_priority(self) -> "Transport":
-        """Return a transport whose requests are sent when others have become few."""
+        """Return a transport whose requests do not count: others of low priority do not wait."""
         return replace(self, has_low_priority=True)
 
     def intercepted(self, *interceptors: Interceptor) -> "Transport":
@@ -172,7 +172,7 @@ class Transport:
     def _slot(self, request: Request) -> AbstractAsyncContextManager[None]:
         if request.stream:
             return nullcontext()
-        return self.slots.hold_if_quiet() if self.has_low_priority else self.slots
+        return self.slots.uncounted if self.has_low_priority else self.slots
 
     async def _send_fenced(self, request: Request, *, credential: Credential) -> Response:
         if request.writes and self.fence is not None:

@@ -155,9 +155,9 @@ async def test_full_queue_drops_and_counts_the_oldest_events_but_warnings(
     assert messages == ["rejected", "message 4"]
 
 
-async def test_warning_does_not_wait_until_other_requests_are_few(
-    client: Client, namespace: str, about: ObjectReference
-) -> None:
+@asynccontextmanager
+async def many_requests(client: Client, namespace: str) -> AsyncIterator[None]:
+    """Keep so many requests in flight that it is not quiet."""
     release = asyncio.Event()
 
     async def hold(request: Request, send: Send) -> Response:
@@ -165,17 +165,57 @@ async def test_warning_does_not_wait_until_other_requests_are_few(
         return await send(request)
 
     busy = client.intercepted(hold)
-    recorder = Recorder(client, "lynq")
-    async with asyncio.TaskGroup() as group, recording(recorder):
+    async with asyncio.TaskGroup() as group:
         for _ in range(8):
             group.create_task(busy.get(NAMESPACES, namespace))
         await asyncio.sleep(0)
-        recorder.record(about, "Normal", "Applied", "5 resources")
-        recorder.record(about, "Warning", "ApplyFailed", "rejected")
-        [event] = await eventually(lambda: events_in(client, namespace))
-        assert event["reason"] == "ApplyFailed"
+        yield
         release.set()
-    assert len(await events_in(client, namespace)) == 2
+
+
+async def test_warning_does_not_wait_until_other_requests_are_few(
+    client: Client, namespace: str, about: ObjectReference
+) -> None:
+    recorder = Recorder(client, "lynq", patience=60)
+    async with recording(recorder):
+        async with many_requests(client, namespace):
+            # More than there are writers of Normal Events.
+            for number in range(5):
+                recorder.record(about, "Normal", "Applied", f"{number} resources")
+            await asyncio.sleep(0.1)
+            recorder.record(about, "Warning", "ApplyFailed", "rejected")
+            [event] = await eventually(lambda: events_in(client, namespace))
+            assert event["reason"] == "ApplyFailed"
+        await eventually(lambda: _has_events(client, namespace, 6))
+
+
+async def test_events_wait_together_until_other_requests_are_few(
+    client: Client, namespace: str, about: ObjectReference
+) -> None:
+    """Two writers that waited for each Event by itself would take half a minute."""
+    recorder = Recorder(client, "lynq", patience=3)
+    async with many_requests(client, namespace), recording(recorder):
+        for number in range(20):
+            recorder.record(about, "Normal", f"Applied{number}", "5 resources")
+        await asyncio.sleep(1)
+        assert await events_in(client, namespace) == []
+        await eventually(lambda: _has_events(client, namespace, 20), within=12)
+
+
+async def test_events_do_not_wait_after_stop(
+    client: Client, namespace: str, about: ObjectReference
+) -> None:
+    recorder = Recorder(client, "lynq", patience=60, grace=10)
+    async with many_requests(client, namespace):
+        async with recording(recorder):
+            for number in range(5):
+                recorder.record(about, "Normal", "Applied", f"{number} resources")
+            await asyncio.sleep(0.1)
+        assert len(await events_in(client, namespace)) == 5
+
+
+async def _has_events(client: Client, namespace: str, count: int) -> bool:
+    return len(await events_in(client, namespace)) == count
 
 
 async def test_failed_write_is_retried(

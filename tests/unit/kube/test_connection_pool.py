@@ -119,6 +119,38 @@ async def test_idle_connection_with_unexpected_bytes_is_closed() -> None:
         assert await fetch(pool) is not first
 
 
+async def test_timeout_of_a_request_ends_with_its_response() -> None:
+    """The next request on the same connection has a timeout of its own, and both are slow."""
+
+    async def respond(head: bytes, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(1 if b"GET /slow " in head else 0)
+        await echo(head, writer)
+
+    options = ClientOptions(timeout=1.8, attempts=1)
+    async with (
+        serving(respond) as server,
+        Client.connect(ClusterConfig(server.url), options=options) as client,
+    ):
+        await client.raw("/quick")
+        assert not client.is_busy
+        for _ in range(2):
+            assert await client.raw("/slow") == b"/slow"
+            assert client.is_busy
+        assert len(server.writers) == 1
+
+
+async def test_token_of_one_request_is_not_sent_with_another() -> None:
+    async with (
+        serving(echo) as server,
+        Client.connect(ClusterConfig(server.url)) as client,
+    ):
+        for token in ("first", "second"):
+            await client.authenticated_by(token).raw("/")
+        await client.raw("/")
+        tokens = [b"first" in head for head in server.heads]
+        assert (tokens, b"Authorization" in server.heads[-1]) == ([True, False, False], False)
+
+
 async def test_response_of_a_cancelled_request_is_given_to_no_other() -> None:
     release = asyncio.Event()
 

@@ -109,6 +109,8 @@ def test_headers_are_found_by_their_name_in_lower_case() -> None:
         b"HTTP/2 200\r\n\r\n",
         b"HTTP/1.1 20\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
+        b"HTTP/1.1 200 OK\nContent-Length: 5\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\nX: 1\nContent-Length: 5\r\n\r\nhello",
         b"HTTP/1.1 200 OK\r\nContent-Length : 1\r\n\r\n1",
         b"HTTP/1.1 200 OK\r\n folded: 1\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",

@@ -1,11 +1,21 @@
 """Slots of requests in flight: the limit, and the low priority of some requests."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
 from lynq.kube.request_slots import RequestSlots
 from virtual_time import virtual_time
+
+
+@asynccontextmanager
+async def low_priority(slots: RequestSlots, patience: float = 5.0) -> AsyncIterator[None]:
+    """Hold a slot as a request of low priority does."""
+    await slots.wait_until_quiet(patience)
+    async with slots.uncounted:
+        yield
 
 
 class _Requests:
@@ -22,7 +32,7 @@ class _Requests:
             await self._finish.wait()
 
     async def send_with_low_priority(self, name: str) -> None:
-        async with self._slots.hold_if_quiet():
+        async with low_priority(self._slots):
             self.started.append(name)
 
     def finish(self) -> None:
@@ -64,7 +74,7 @@ async def test_gap_between_two_requests_is_not_quiet() -> None:
     loop = asyncio.get_running_loop()
 
     async def send_event() -> None:
-        async with slots.hold_if_quiet():
+        async with low_priority(slots):
             started.append(loop.time())
 
     async with asyncio.TaskGroup() as group:
@@ -81,7 +91,7 @@ async def test_gap_between_two_requests_is_not_quiet() -> None:
 
 @virtual_time
 async def test_request_of_low_priority_starts_after_a_bounded_wait() -> None:
-    requests = _Requests(RequestSlots(8, patience=5))
+    requests = _Requests(RequestSlots(8))
     async with asyncio.TaskGroup() as group:
         group.create_task(requests.send("apply"))
         await asyncio.sleep(0)
@@ -102,7 +112,7 @@ async def test_requests_of_low_priority_wait_while_responses_take_long() -> None
             responded = loop.time()
         assert slots.is_busy
         await asyncio.sleep(0.1)
-    async with slots.hold_if_quiet():
+    async with low_priority(slots):
         assert loop.time() - responded == pytest.approx(0.5, abs=0.06)
         assert not slots.is_busy
 
@@ -113,7 +123,7 @@ async def test_quick_response_delays_no_request_of_low_priority() -> None:
     async with slots:
         slots.record(0.005)
     started = loop.time()
-    async with slots.hold_if_quiet():
+    async with low_priority(slots):
         assert loop.time() - started < 0.06
 
 
@@ -121,10 +131,10 @@ async def test_quick_response_delays_no_request_of_low_priority() -> None:
 async def test_request_of_low_priority_that_takes_long_delays_the_next_one() -> None:
     slots, loop = RequestSlots(16), asyncio.get_running_loop()
     slots.record(0.001)
-    async with slots.hold_if_quiet():
+    async with low_priority(slots):
         slots.record(1.0)
     started = loop.time()
-    async with slots.hold_if_quiet():
+    async with low_priority(slots):
         assert loop.time() - started == pytest.approx(0.5)
 
 
