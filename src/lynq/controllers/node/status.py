@@ -1,8 +1,9 @@
 """Publishes the result of a reconcile: one status write, events, metrics.
 
 The core computes the status and decides whether its write may wait (`core.node.schedule`). Events
-about changed objects are emitted in any case. Events about states compare the previous status with
-the new one, so they are emitted when the new one is written.
+about changed objects are emitted with it if the node only makes progress, and at once otherwise.
+Events about states compare the previous status with the new one, so they are emitted when the new
+one is written.
 """
 
 import time

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from lynq.api import Condition, LynqNode, NodeStatus, ResourceState
+from lynq.api import Condition, LynqNode, NodeStatus, ResourceState, ResourceStatus
 from lynq.api.conditions import is_true
 from lynq.api.names import ANNOTATION_FORCE_RECONCILE
 from lynq.api.reasons import ConditionType
@@ -59,15 +59,18 @@ def debounce_status(
 def postpone_progress(before: NodeStatus, after: NodeStatus, waited: timedelta) -> timedelta | None:
     """Return for how long the first status of a node may wait for other writes; None: not at all.
 
-    The initial inventory lists the objects meanwhile. A status that a later decision depends on,
-    because it records a failure, a policy or an adopted object, does not wait, nor does the result.
+    The initial inventory lists the objects meanwhile. A status that a later decision depends on
+    does not wait: it records a failure, a policy, an adopted object, a completed Job or a forced
+    reconcile. Nor does the result.
     """
     is_first = not (before.conditions or before.resources)
+    is_forced = after.last_handled_force_reconcile != before.last_handled_force_reconcile
     is_progress = not is_true(after.conditions, ConditionType.READY) and all(
-        entry.state in _PROGRESS_STATES and entry.deletion_policy is None and not entry.adopted_uid
+        entry.state in _PROGRESS_STATES and not (_is_recorded(entry) or entry.adopted_uid)
         for entry in after.resources
     )
-    may_wait = timedelta(0) <= waited < _STATUS_DEBOUNCE and is_first and is_progress
+    is_first_progress = is_first and is_progress and not is_forced
+    may_wait = timedelta(0) <= waited < _STATUS_DEBOUNCE and is_first_progress
     return _STATUS_DEBOUNCE - waited if may_wait else None
 
 
@@ -88,12 +91,17 @@ def _urgent_part(status: NodeStatus) -> tuple[Any, ...]:
         for entry in status.resources
         if entry.state in _URGENT_STATES
     )
-    # The entry may leave the form in the next moment.
-    retained = tuple(
-        (entry.id, entry.name) for entry in status.resources if entry.deletion_policy is not None
-    )
+    recorded = tuple((entry.id, entry.name) for entry in status.resources if _is_recorded(entry))
     rest = replace(status, resources=(), conditions=(), ready_resources=0)
-    return rest, conditions, failures, retained
+    return rest, conditions, failures, recorded
+
+
+def _is_recorded(entry: ResourceStatus) -> bool:
+    """Return whether only the status keeps what a later decision depends on.
+
+    An entry to retain may leave the form in the next moment, and a completed Job its namespace.
+    """
+    return entry.deletion_policy is not None or entry.completed
 
 
 def _condition_key(condition: Condition) -> tuple[str, str, str]:

@@ -139,13 +139,27 @@ def test_result_of_a_new_node_does_not_wait(states: tuple[ResourceState, ...]) -
 
 
 @pytest.mark.parametrize(
-    "record", [{"deletion_policy": DeletionPolicy.RETAIN}, {"adopted_uid": "77"}]
+    "record",
+    [{"deletion_policy": DeletionPolicy.RETAIN}, {"adopted_uid": "77"}, {"completed": True}],
 )
 def test_status_that_protects_an_object_does_not_wait(record: dict[str, Any]) -> None:
     progress = status(P, P)
     first, second = progress.resources
     recorded = replace(progress, resources=(first, replace(second, **record)))
     assert postpone_progress(NodeStatus(), recorded, timedelta(0)) is None
+
+
+def test_completed_job_is_recorded_at_once() -> None:
+    """A Job with a short ttlSecondsAfterFinished would be created again."""
+    before = status(P, P)
+    first, second = before.resources
+    after = replace(before, resources=(first, replace(second, completed=True)))
+    assert debounce_status(before, after, timedelta(seconds=1)) is None
+
+
+def test_forced_reconcile_of_a_new_node_is_recorded_at_once() -> None:
+    forced = replace(status(P, P), last_handled_force_reconcile="now")
+    assert postpone_progress(NodeStatus(), forced, timedelta(0)) is None
 
 
 def test_second_status_of_a_node_does_not_wait_for_other_writes() -> None:
