@@ -225,7 +225,9 @@ class WatchedKind:
         )
         version = version_of(new.resource_version) if new else DELETED
         may_be_own = not child_change.is_own_write and not child_change.became_ready
-        if may_be_own and self._own_writes.hold_back(change.key, child_change, version):
+        # It replaces an earlier change, of which progress says nothing.
+        held = replace(child_change, is_progress=False)
+        if may_be_own and self._own_writes.hold_back(change.key, held, version):
             # Nodes that wait for the object are woken by any write.
             child_change = replace(child_change, is_own_write=True)
         self._on_change(child_change)

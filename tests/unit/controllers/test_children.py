@@ -127,3 +127,25 @@ async def test_node_change_during_shutdown_starts_no_watch(client: Client) -> No
     with suppress(asyncio.CancelledError):
         await running
     children.start_watches(node)
+
+
+async def test_held_back_drift_is_delivered_as_more_than_progress(client: Client) -> None:
+    """The stage of a workload replaces a change that another manager made before it."""
+    changes: list[ChildChange] = []
+    kind = WatchedKind(
+        client, DEPLOYMENTS, RuntimeMetrics.unexposed(), (), on_change=changes.append
+    )
+
+    def observe(version: int, owner: str, updated: int) -> None:
+        metadata = response(version, MANAGED | {"lynq.sh/node": owner}).metadata
+        status = {"observedGeneration": 0, "replicas": 2, "updatedReplicas": updated}
+        obj = FullObject(metadata=metadata, spec={"replicas": 2}, status=status)
+        kind.cache.store_response(obj)
+
+    observe(1, "acme-web", 0)
+    observe(2, "acme-web", 1)
+    with kind.writing(KEY):
+        observe(3, "other", 1)
+        observe(4, "other", 0)
+    assert [change.is_progress for change in changes] == [False, True, False, True, False]
+    assert [change.is_own_write for change in changes] == [False, False, True, True, False]
