@@ -91,7 +91,11 @@ def _urgent_part(status: NodeStatus) -> tuple[Any, ...]:
         for entry in status.resources
         if entry.state in _URGENT_STATES
     )
-    recorded = tuple((entry.id, entry.name) for entry in status.resources if _is_recorded(entry))
+    recorded = tuple(
+        (entry.id, entry.name, entry.deletion_policy, entry.completed)
+        for entry in status.resources
+        if _is_recorded(entry)
+    )
     rest = replace(status, resources=(), conditions=(), ready_resources=0)
     return rest, conditions, failures, recorded
 
@@ -99,7 +103,7 @@ def _urgent_part(status: NodeStatus) -> tuple[Any, ...]:
 def _is_recorded(entry: ResourceStatus) -> bool:
     """Return whether only the status keeps what a later decision depends on.
 
-    An entry to retain may leave the form in the next moment, and a completed Job its namespace.
+    An entry to retain may leave the form in the next moment, and a completed Job may be deleted.
     """
     return entry.deletion_policy is not None or entry.completed
 

@@ -18,10 +18,8 @@ from cluster.controllers.running_operator import (
     wait_for_resource_state,
 )
 from lynq.api import LynqNode, Metadata, NodeSpec
-from lynq.api.installation_key import MissingKey
 from lynq.api.metadata import ObjectKey
 from lynq.controllers.context import ControllerContext
-from lynq.controllers.installation_key import CurrentKey, KeyLoader
 from lynq.controllers.manager import Process
 from lynq.controllers.node.claims import NodeClaims
 from lynq.controllers.node.state import NodeStates
@@ -29,8 +27,7 @@ from lynq.controllers.options import Options, Shard
 from lynq.core.node.objects import NOT_APPLIED, LiveObject, ObjectRef, Owner
 from lynq.core.readiness.rules import evaluate_readiness
 from lynq.kube import RuntimeMetrics
-from lynq.kube.errors import NotFound
-from lynq.kube.resource import CONFIG_MAPS, SECRETS
+from lynq.kube.resource import CONFIG_MAPS
 from lynq.telemetry import OperatorMetrics
 from waiting import eventually, stays
 
@@ -321,10 +318,3 @@ async def test_node_of_another_shard_is_found_by_its_uid_alone(env: Environment)
         'LynqNode "elsewhere/absent-web"'
     )
     assert len(env.requests.sent) == 4
-
-
-async def test_only_the_shard_of_the_hubs_creates_the_installation_key(env: Environment) -> None:
-    loader = KeyLoader(env.client, env.namespace, "key", CurrentKey(), nodes=None)
-    assert isinstance(await loader.load(), MissingKey)
-    with pytest.raises(NotFound):
-        await env.get(SECRETS, "key")

@@ -155,6 +155,10 @@ def test_completed_job_is_recorded_at_once() -> None:
     first, second = before.resources
     after = replace(before, resources=(first, replace(second, completed=True)))
     assert debounce_status(before, after, timedelta(seconds=1)) is None
+    retained = replace(second, deletion_policy=DeletionPolicy.RETAIN)
+    before = replace(before, resources=(first, retained))
+    after = replace(before, resources=(first, replace(retained, completed=True)))
+    assert debounce_status(before, after, timedelta(seconds=1)) is None
 
 
 def test_forced_reconcile_of_a_new_node_is_recorded_at_once() -> None:
