@@ -121,30 +121,37 @@ async def test_standby_watches_kinds_that_come_into_use(
         await eventually(lambda: watched.count("configmaps") == 1)
 
 
-@pytest.mark.parametrize("policy", ["Delete", "Retain"])
+@pytest.mark.parametrize("policy", ["Delete", "Retain", "Release"])
 async def test_object_that_another_node_adopted_is_not_pruned(
     env: Environment, policy: str
 ) -> None:
     """The cache of a new leader may have the object from before the adoption."""
     client, pending = env.client, iter([True])
+    is_adopted = policy == "Release"
+    if is_adopted:
+        await client.create(CONFIG_MAPS, {"metadata": {"name": "settings"}}, env.namespace)
     taken = {"lynq.sh/tracking-id": f"another-node:/ConfigMap:{env.namespace}/settings"}
     marks = {"ownerReferences": None, "labels": {"lynq.sh/node": "other"}, "annotations": taken}
 
     async def take_before_prune(request: Request, send: Send) -> Response:
         is_pruning = request.verb in {"delete", "get"} and request.path.endswith("/settings")
-        if is_pruning and next(pending, False):
+        if is_pruning and is_deleted.is_set() and next(pending, False):
             # The watch shows nothing of it before the request.
             await client.patch(CONFIG_MAPS, "settings", {"metadata": marks}, env.namespace)
         return await send(request)
 
-    env.client = client.intercepted(take_before_prune)
+    env.client, is_deleted = client.intercepted(take_before_prune), asyncio.Event()
     async with running_operator(env):
-        await create_node(env, entry("settings", deletionPolicy=policy))
+        parts = {} if is_adopted else {"deletionPolicy": policy}
+        await create_node(env, entry("settings", **parts))
         await wait_for_node_ready(env, NODE)
         uid = (await client.get(CONFIG_MAPS, "settings", env.namespace))["metadata"]["uid"]
+        is_deleted.set()
         await client.delete(NODES, NODE, env.namespace)
         await env.wait_for_nodes()
-    metadata = (await client.get(CONFIG_MAPS, "settings", env.namespace))["metadata"]
+    obj = await client.get(CONFIG_MAPS, "settings", env.namespace)
+    metadata = obj["metadata"]
+    assert obj["data"] == {"plan": "pro"}
     assert (metadata["uid"], metadata["labels"]["lynq.sh/node"]) == (uid, "other")
     assert "lynq.sh/orphaned" not in metadata["labels"]
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from cluster.controllers.environment import Environment
+from cluster.controllers.environment import NODES, Environment
 from cluster.controllers.node.builders import (
     NODE,
     annotate,
@@ -115,3 +115,23 @@ async def test_new_content_is_not_ready_before_it_is_written(env: Environment) -
         failure.active = False
         await wait_for_node_ready(env, NODE)
         assert (await env.get(CONFIG_MAPS, "settings"))["data"] == {"plan": "new"}
+
+
+async def test_deletion_is_repeated_after_an_error(env: Environment) -> None:
+    client, pending = env.client, iter([True])
+
+    async def fail_once(request: Request, send: Send) -> Response:
+        is_deletion = request.verb == "delete" and request.path.endswith("/settings")
+        if is_deletion and next(pending, False):
+            raise api_error(request, ServiceUnavailable, 503)
+        return await send(request)
+
+    env.client = client.intercepted(fail_once)
+    async with running_operator(env):
+        await create_node(env, entry("settings"))
+        await wait_for_node_ready(env, NODE)
+        await client.delete(NODES, NODE, env.namespace)
+        await env.wait_for_nodes()
+        assert not await exists(env, "settings")
+    assert next(pending, None) is None
+    assert await event_count(env, "CleanupPartialFailure") == 0

@@ -251,7 +251,7 @@ class CachedClient(Generic[R]):
         return _readable(self._decode(response))
 
     async def fetch_selected(self, namespace: str | None, labels: str | None) -> AsyncIterator[R]:
-        """Read all objects with these labels from the API server that can be decoded."""
+        """Read all objects that can be decoded from the API server; with labels, those of them."""
         async for page in self._client.pages(
             self.resource, namespace, labels=labels, into=RawObject
         ):

@@ -105,7 +105,7 @@ class Client:
         return await self._transport.slots.wait_until_quiet(limit)
 
     def with_low_priority(self) -> "Client":
-        """Return a client for requests that others do not wait for; see `wait_until_quiet`."""
+        """Return a client whose requests are not counted by `wait_until_quiet`."""
         return Client(self._transport.with_low_priority())
 
     def intercepted(self, *interceptors: Interceptor) -> "Client":
@@ -320,7 +320,8 @@ class Client:
         """Delete an object; return False if finalizers or a grace period delay its removal.
 
         With a uid or a resource_version as precondition, raises Conflict if it does not hold.
-        Without a uid the request is never retried: it could delete a re-created object.
+        Without a uid the request is not repeated after an error: it could delete a re-created
+        object. Nor is it with a resource_version, which the first attempt may have changed.
         """
         request = Request(
             "delete",

@@ -102,7 +102,9 @@ class Recorder:
             return
         if series.waiting_since is None:
             series.waiting_since = now
-        self._queue(series).add(series, group=obj.namespace)
+        # Normal Events are written in order: one that waits is older than all behind it.
+        group = obj.namespace if series.type == "Warning" else ""
+        self._queue(series).add(series, group=group)
         if self._waiting > self._limit and (self._normal.drop() or self._warnings.drop()):
             self._metrics.dropped.inc()
 

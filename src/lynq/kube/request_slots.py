@@ -1,11 +1,10 @@
 """The slots of requests in flight, shared by all requests of a client.
 
 Slots are handed out in the order of arrival, whatever the request is: no kind of write starves
-another. Requests of low priority, such as Events, take what is left over: they wait until it is
-quiet, for a bounded time, and do not count as requests of others. It is quiet when requests, in
-flight or waiting, have been few for a moment: a gap between two writes of the same burst is not
-quiet. Nor is it while responses take long: the controllers of a cluster follow the operator's
-writes with many of their own.
+another. It is quiet when requests, in flight or waiting, have been few for a moment: a gap between
+two writes of the same burst is not quiet. Nor is it while responses take long: the controllers of a
+cluster follow the operator's writes with many of their own. Requests of low priority, such as
+Events, are not counted; their sender waits until it is quiet, for a bounded time.
 """
 
 import asyncio
@@ -28,8 +27,8 @@ class RequestSlots:
     """At most `limit` requests in flight."""
 
     def __init__(self, limit: int) -> None:
-        self.uncounted = asyncio.Semaphore(limit)
-        """Held by a request of low priority, which does not count."""
+        self.semaphore = asyncio.Semaphore(limit)
+        """Held by each request. One of low priority holds nothing else, so it is not counted."""
         self._few = max(1, limit // _QUIET_SHARE)
         self._requests = 0
         self._quiet = asyncio.Event()
@@ -42,14 +41,14 @@ class RequestSlots:
         """Hold a slot during the block."""
         self._count(1)
         try:
-            await self.uncounted.acquire()
+            await self.semaphore.acquire()
         except BaseException:
             self._count(-1)
             raise
 
     async def __aexit__(self, *_: object) -> None:
         """Release the slot."""
-        self.uncounted.release()
+        self.semaphore.release()
         self._count(-1)
 
     async def wait_until_quiet(self, limit: float) -> bool:

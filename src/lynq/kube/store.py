@@ -182,7 +182,8 @@ class Store(Generic[T]):
     def absorb_unselected(self, version: ObjectVersion) -> ObjectChange[T] | None:
         """Remove an older state of an object that the watch does not select after our own write.
 
-        Without a tombstone: the object exists, and may be selected again.
+        Without a tombstone: the object exists, and may be selected again. A late event of an older
+        version brings it back, until the watch reports that it is no longer selected.
         """
         entry = self._entries.get(version.key)
         if entry is None or entry.uid != version.uid or entry.version > version.resource_version:

@@ -4,7 +4,7 @@ From the outside in, for every request:
 
 1. retries; a rejected credential is renewed once;
 2. a slot among the requests in flight (not for watches), released while waiting for a retry;
-   requests of low priority leave the slots to others (`request_slots`);
+   requests of low priority are not counted (`request_slots`);
 3. the interceptors, the first one outermost, around every attempt;
 4. the fence: after its check, only the connection itself can delay the request.
 
@@ -126,7 +126,7 @@ class Transport:
         return replace(self, slots=RequestSlots(self.options.max_in_flight))
 
     def with_low_priority(self) -> "Transport":
-        """Return a transport whose requests do not count: others of low priority do not wait."""
+        """Return a transport whose requests are not counted by `RequestSlots.wait_until_quiet`."""
         return replace(self, has_low_priority=True)
 
     def intercepted(self, *interceptors: Interceptor) -> "Transport":
@@ -172,7 +172,7 @@ class Transport:
     def _slot(self, request: Request) -> AbstractAsyncContextManager[None]:
         if request.stream:
             return nullcontext()
-        return self.slots.uncounted if self.has_low_priority else self.slots
+        return self.slots.semaphore if self.has_low_priority else self.slots
 
     async def _send_fenced(self, request: Request, *, credential: Credential) -> Response:
         if request.writes and self.fence is not None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -200,6 +201,22 @@ async def test_events_wait_together_until_other_requests_are_few(
         await asyncio.sleep(1)
         assert await events_in(client, namespace) == []
         await eventually(lambda: _has_events(client, namespace, 20), within=12)
+
+
+async def test_event_waits_for_no_event_that_is_younger(
+    client: Client, namespace: str, about: ObjectReference
+) -> None:
+    """Of objects in other namespaces, for example."""
+    recorder = Recorder(client, "lynq", patience=2)
+    async with many_requests(client, namespace), recording(recorder):
+        for number in range(6):
+            recorder.record(about, "Normal", f"Applied{number}", "5 resources")
+        await asyncio.sleep(1)
+        for number in range(4):
+            other = replace(about, namespace=f"absent-{number}", uid=str(number))
+            recorder.record(other, "Normal", "Applied", "5 resources")
+        await asyncio.sleep(1.5)
+        assert await _has_events(client, namespace, 6)
 
 
 async def test_events_do_not_wait_after_stop(

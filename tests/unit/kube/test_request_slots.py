@@ -14,7 +14,7 @@ from virtual_time import virtual_time
 async def low_priority(slots: RequestSlots, patience: float = 5.0) -> AsyncIterator[None]:
     """Hold a slot as a request of low priority does."""
     await slots.wait_until_quiet(patience)
-    async with slots.uncounted:
+    async with slots.semaphore:
         yield
 
 

@@ -2,9 +2,8 @@
 
 Only objects that the node owns are touched, dependents before dependencies. The uid and the
 resourceVersion that ownership was decided by are the precondition of a delete: the cache of a new
-leader can be behind, and another node may have adopted the object since. An object is retained by
-one patch with the resourceVersion that was read. An object that existed before is released
-(`release`).
+leader can be behind, and another node may have adopted the object since. An object that is retained
+or released is read first (`release`).
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -17,7 +16,6 @@ from msgspec.structs import replace
 
 from lynq.api import DeletionPolicy, LynqNode
 from lynq.api.metadata import ObjectKey
-from lynq.api.names import FIELD_MANAGER
 from lynq.api.node_metadata import form_of
 from lynq.api.reasons import OrphanReason
 from lynq.api.resource import all_resources
@@ -32,9 +30,9 @@ from lynq.controllers.children import (
 from lynq.controllers.concurrency import gather_or_cancel
 from lynq.controllers.impersonation import ClientSelector
 from lynq.controllers.node.claims import NodeClaims
-from lynq.controllers.node.kube_errors import NODE_WIDE_ERRORS
+from lynq.controllers.node.kube_errors import NODE_WIDE_ERRORS, is_transient
 from lynq.controllers.node.observe import Observer
-from lynq.controllers.node.release import ObjectReplaced, ReleasedObject, release
+from lynq.controllers.node.release import ObjectChanged, ReleasedObject, release, retain
 from lynq.controllers.node.state import NodeState
 from lynq.controllers.node.write_gate import WriteGate
 from lynq.controllers.retained_ids import RetainedIds
@@ -42,16 +40,14 @@ from lynq.core.graph.build import entries_of
 from lynq.core.node.inventory import InventoryItem
 from lynq.core.node.objects import ObjectRef, owner_of
 from lynq.core.node.ownership import is_owned_by
-from lynq.core.node.ownership_patches import orphan_patch
 from lynq.core.node.prune import (
     ObjectDeletion,
     PruneCandidate,
-    belongs_to,
     next_prune_step,
     with_contenders,
 )
 from lynq.core.node.state import ResourceOutcome
-from lynq.kube import Discovery, PartialObject, Resource
+from lynq.kube import Discovery, Resource
 from lynq.kube.errors import Conflict, GroupUnavailable, KubeError, NotFound, UnknownKind
 
 _log = structlog.get_logger(__name__)
@@ -155,14 +151,14 @@ class Pruner:
                 self._candidate(item, node, policies, state, until=until)
                 for item, until in located.items()
             )
+            # A deletion that failed or was deferred is retried in a later reconcile.
+            tried = deferred | state.prune_errors.keys()
             step = next_prune_step(entries, candidates, owner, reason)
-            if step.deletes_objects:
+            if step.needs_contenders(tried):
                 contenders = await self._claims.current_contenders(node)
                 candidates = with_contenders(candidates, contenders)
                 step = next_prune_step(entries, candidates, owner, reason)
             result.remaining = step.outcomes
-            # A deletion that failed or was deferred is retried in a later reconcile.
-            tried = deferred | state.prune_errors.keys()
             wave = [deletion for deletion in step.deletions if deletion.item.ref not in tried]
             if not wave:
                 return result
@@ -261,7 +257,7 @@ class Pruner:
         raise UnknownKind(f"the API server serves no {ref.kind}")
 
     async def _observe(self, kind: WatchedKind, ref: ObjectRef, state: NodeState) -> Child | None:
-        """Return the live object; one that is not in the cache is requested once.
+        """Return the live object; one that is not in the cache is read.
 
         The cache is not used for an object that has changed since, nor for a kind whose watch was
         lost: no event would report that an object was deleted.
@@ -304,12 +300,15 @@ class Pruner:
     ) -> None:
         item = deletion.item
         kind = await self._kind(item.ref)
+        client, owner = self._clients.client_for(node), owner_of(node)
         try:
             if deletion.release:
-                result.released.append(await self._release(kind, deletion, node))
+                kept_fields = await release(client, kind, deletion, owner)
+                released = ReleasedObject(item, deletion.uid, kept_fields=kept_fields)
+                result.released.append(released)
                 state.released.add(deletion.uid)
             elif deletion.retain:
-                await self._retain(kind, deletion, node, now)
+                await retain(client, kind, deletion, owner, now)
                 result.retained.append((item, deletion.uid))
             else:
                 with kind.writing(_key(kind, item.ref)):
@@ -317,15 +316,20 @@ class Pruner:
                 result.deleted.append(item)
         except NODE_WIDE_ERRORS:
             raise
-        except (ObjectReplaced, Conflict, NotFound):
-            # Decided again with the live object, once.
-            if item.ref in state.outdated:
-                state.prune_errors[item.ref] = "concurrent modification; retrying"
-            state.outdated.add(item.ref)
-            state.absent.discard(item.ref)
-        except KubeError as error:
+        except (ObjectChanged, KubeError) as error:
+            has_changed = isinstance(error, ObjectChanged | Conflict | NotFound)
+            may_pass = has_changed or (isinstance(error, KubeError) and is_transient(error))
+            if may_pass and item.ref not in state.outdated:
+                # Decided again with the live object, once.
+                state.outdated.add(item.ref)
+                state.absent.discard(item.ref)
+                return
             verb = "release" if deletion.release else "retain" if deletion.retain else "delete"
-            state.prune_errors[item.ref] = f"could not {verb} the object; retrying: {error}"
+            state.prune_errors[item.ref] = (
+                "concurrent modification; retrying"
+                if has_changed
+                else f"could not {verb} the object; retrying: {error}"
+            )
             _log.warning("object not pruned", object=str(item.ref), error=str(error))
 
     async def _delete(
@@ -333,13 +337,15 @@ class Pruner:
     ) -> None:
         ref = deletion.item.ref
         self._clients.check_deletion(node, ref)
+        # One that was just read belongs to the node: no other node adopts it now.
+        version = None if ref in state.outdated else deletion.version
         try:
             gone = await self._clients.client_for(node).delete(
                 kind.resource,
                 ref.name,
                 ref.namespace or None,
                 uid=deletion.uid,
-                resource_version=deletion.version,
+                resource_version=version,
                 propagation="Foreground" if deletion.is_foreground else "Background",
             )
         except NotFound as error:
@@ -351,33 +357,6 @@ class Pruner:
             state.absent.add(ref)
         else:
             state.deletion_requested.add(deletion.uid)
-
-    async def _release(
-        self, kind: WatchedKind, deletion: ObjectDeletion, node: LynqNode
-    ) -> ReleasedObject:
-        item = deletion.item
-        ref = item.ref._replace(namespace=_key(kind, item.ref).namespace)
-        client = self._clients.client_for(node)
-        kept_fields = await release(client, kind, ref, deletion.uid, owner_of(node))
-        return ReleasedObject(item, deletion.uid, kept_fields=kept_fields)
-
-    async def _retain(
-        self, kind: WatchedKind, deletion: ObjectDeletion, node: LynqNode, now: datetime
-    ) -> None:
-        ref, namespace = deletion.item.ref, deletion.item.ref.namespace or None
-        client = self._clients.client_for(node)
-        live = await client.get(kind.resource, ref.name, namespace, into=PartialObject)
-        metadata, owner = live.metadata, owner_of(node)
-        is_unchanged = belongs_to(deletion.item, kind.child_of(live).live, owner)
-        if metadata.uid != deletion.uid or not is_unchanged:
-            raise ObjectReplaced
-        patch = orphan_patch(metadata.owner_references, owner, deletion.reason, now)
-        patch["metadata"]["resourceVersion"] = metadata.resource_version
-        patched = await client.patch(
-            kind.resource, ref.name, patch, namespace, manager=FIELD_MANAGER, into=kind.into
-        )
-        kind.store_if_selected(patched)
-        _log.info("object retained", object=str(ref), reason=str(deletion.reason))
 
 
 def _policies(node: LynqNode, retained: frozenset[str]) -> dict[str, DeletionPolicy]:

@@ -1,6 +1,10 @@
-"""Releases an object that existed before: removes our fields and marks, and leaves the rest.
+"""Ends the ownership of an object without deleting it: retains or releases it.
 
-An apply of an object without fields removes every field that only we own, our labels, annotations
+Both read the object first: it may have another owner by now, and all nodes share one field manager.
+An object is retained as an orphan by one patch with the resourceVersion that was read.
+
+An object that existed before is released: our fields and marks are removed, and the rest stays. An
+apply of an object without fields removes every field that only we own, our labels, annotations
 and owner reference included. Fields that were merged or replaced (operation Update) are migrated
 first. If the object is invalid without our fields, for example a Deployment without a selector, the
 fields stay and only the marks are removed. The same holds for an object whose whole body was
@@ -8,6 +12,7 @@ replaced: what it had before is not known.
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 
 import structlog
 
@@ -17,16 +22,18 @@ from lynq.controllers.children import WatchedKind
 from lynq.core.node.adoption_policy import REPLACED
 from lynq.core.node.inventory import InventoryItem
 from lynq.core.node.managed_fields import migration_patch
-from lynq.core.node.objects import ObjectRef, Owner
-from lynq.core.node.ownership_patches import marks_removal_patch
-from lynq.kube import Client, PartialObject
+from lynq.core.node.objects import Owner
+from lynq.core.node.ownership import is_lost
+from lynq.core.node.ownership_patches import marks_removal_patch, orphan_patch
+from lynq.core.node.prune import ObjectDeletion
+from lynq.kube import Client, PartialObject, Resource
 from lynq.kube.errors import Invalid
 
 _log = structlog.get_logger(__name__)
 
 
-class ObjectReplaced(Exception):  # noqa: N818 - says what happened
-    """The object was deleted, and another one of the same name was created."""
+class ObjectChanged(Exception):  # noqa: N818 - says what happened
+    """The object was replaced by another one of the same name, or has another owner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,43 +46,82 @@ class ReleasedObject:
     """Whether our fields stay, because only the marks could be removed."""
 
 
+async def retain(
+    client: Client, kind: WatchedKind, deletion: ObjectDeletion, owner: Owner, now: datetime
+) -> None:
+    """Mark an object as an orphan, without an owner; raises ObjectChanged or Conflict."""
+    metadata = await _read(client, kind, deletion, owner)
+    patch = orphan_patch(metadata.owner_references, owner, deletion.reason, now)
+    patch["metadata"]["resourceVersion"] = metadata.resource_version
+    patched = await client.patch(
+        kind.resource,
+        metadata.name,
+        patch,
+        metadata.namespace or None,
+        manager=FIELD_MANAGER,
+        into=kind.into,
+    )
+    kind.store_if_selected(patched)
+    _log.info("object retained", object=str(deletion.item.ref), reason=str(deletion.reason))
+
+
 async def release(
-    client: Client, kind: WatchedKind, ref: ObjectRef, uid: str, owner: Owner
+    client: Client, kind: WatchedKind, deletion: ObjectDeletion, owner: Owner
 ) -> bool:
-    """Remove our fields and marks from an object; return whether the fields had to stay."""
-    resource, namespace = kind.resource, ref.namespace or None
-    live = await client.get(resource, ref.name, namespace, into=PartialObject)
-    metadata = live.metadata
-    if metadata.uid != uid:
-        raise ObjectReplaced
+    """Remove our fields and marks from an object; return whether the fields had to stay.
+
+    Raises ObjectChanged, or Conflict if the object has changed since it was read.
+    """
+    metadata = await _read(client, kind, deletion, owner)
+    resource, ref = kind.resource, kind.ref(metadata.key)
     kept_fields = metadata.annotations.get(ANNOTATION_ADOPTED) == REPLACED
     if not kept_fields:
         try:
-            metadata = await _without_fields(client, kind, ref, metadata)
+            metadata = await _without_fields(client, resource, metadata)
         except Invalid as error:
             _log.warning("fields not removed", object=str(ref), error=str(error))
             kept_fields = True
     # Marks that another manager owns as well are still there.
     if patch := marks_removal_patch(metadata, owner):
         await client.patch(
-            resource, ref.name, patch, namespace, manager=FIELD_MANAGER, into=PartialObject
+            resource,
+            ref.name,
+            patch,
+            ref.namespace or None,
+            manager=FIELD_MANAGER,
+            into=PartialObject,
         )
     _log.info("object released", object=str(ref), kept_fields=kept_fields)
     return kept_fields
 
 
-async def _without_fields(
-    client: Client, kind: WatchedKind, ref: ObjectRef, metadata: Metadata
-) -> Metadata:
-    resource, namespace = kind.resource, ref.namespace or None
+async def _without_fields(client: Client, resource: Resource, metadata: Metadata) -> Metadata:
+    name, namespace = metadata.name, metadata.namespace or None
     if patch := migration_patch(metadata):
-        await client.patch(
-            resource, ref.name, patch, namespace, manager=FIELD_MANAGER, into=PartialObject
+        migrated = await client.patch(
+            resource, name, patch, namespace, manager=FIELD_MANAGER, into=PartialObject
         )
-    empty = {"name": ref.name, "uid": metadata.uid}
+        metadata = migrated.metadata
+    empty = {
+        "name": name,
+        "uid": metadata.uid,
+        "resourceVersion": metadata.resource_version,
+    }
     if namespace:
         empty["namespace"] = namespace
     applied = await client.apply(
         resource, {"metadata": empty}, manager=FIELD_MANAGER, into=PartialObject
     )
     return applied.metadata
+
+
+async def _read(
+    client: Client, kind: WatchedKind, deletion: ObjectDeletion, owner: Owner
+) -> Metadata:
+    """Read the metadata of an object of the owner; raises ObjectChanged."""
+    ref = deletion.item.ref
+    live = await client.get(kind.resource, ref.name, ref.namespace or None, into=PartialObject)
+    current = kind.child_of(live).live
+    if current.uid != deletion.uid or is_lost(current, ref, owner):
+        raise ObjectChanged(f"{ref} has another owner")
+    return live.metadata

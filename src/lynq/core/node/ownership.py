@@ -217,6 +217,18 @@ def possible_owners(live: LiveObject, ref: ObjectRef, owner: Owner) -> PossibleO
     )
 
 
+def is_lost(live: LiveObject, ref: ObjectRef, owner: Owner) -> bool:
+    """Return whether an object that belonged to this node is an orphan, or has another owner.
+
+    An object without any tie is not lost: the garbage collector may have removed the reference.
+    """
+    possible = possible_owners(live, ref, owner)
+    if possible is None:
+        return is_orphan(live)
+    own = ObjectKey(owner.namespace, owner.name)
+    return bool(possible.uids) or possible.key not in {None, own}
+
+
 def claimant_of(
     live: LiveObject, ref: ObjectRef, owner: Owner, record: AppliedRecord, nodes: Nodes
 ) -> str:

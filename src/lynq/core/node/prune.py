@@ -5,7 +5,7 @@ before dependencies, and only objects that the node owns. An object of another o
 inventory untouched: the inventory lists what the node meant to apply, not what it owns.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
@@ -151,10 +151,14 @@ class PruneStep:
     outcomes: tuple[ResourceOutcome, ...]
     """One per remaining object; the others are pruned and leave the inventory."""
 
-    @property
-    def deletes_objects(self) -> bool:
-        """Whether an object is deleted, and not only released or retained."""
-        return any(not (each.retain or each.release) for each in self.deletions)
+    def needs_contenders(self, tried: Collection[ObjectRef]) -> bool:
+        """Return whether an object is deleted or released that another node may desire.
+
+        Deletions of `tried` objects are not sent.
+        """
+        return any(
+            not deletion.retain and deletion.item.ref not in tried for deletion in self.deletions
+        )
 
     @property
     def is_done(self) -> bool:
@@ -213,13 +217,11 @@ def _held(item: InventoryItem, until: str) -> ResourceOutcome:
 def _remains(candidate: PruneCandidate, owner: Owner) -> bool:
     if candidate.is_unobserved:
         return True
-    return candidate.live is not None and belongs_to(candidate.item, candidate.live, owner)
-
-
-def belongs_to(item: InventoryItem, live: LiveObject, owner: Owner) -> bool:
-    """Return whether an object of the inventory still belongs to the node."""
-    is_owned = is_owned_by(live, item.ref, owner, is_listed=item.is_listed)
-    return is_owned and not is_orphan(live)
+    live = candidate.live
+    if live is None or is_orphan(live):
+        return False
+    item = candidate.item
+    return is_owned_by(live, item.ref, owner, is_listed=item.is_listed)
 
 
 def _is_due(candidate: PruneCandidate, live: LiveObject) -> bool:

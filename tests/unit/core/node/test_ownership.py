@@ -15,6 +15,7 @@ from lynq.core.node.ownership import (
     has_lost_ties,
     has_surplus_reference,
     is_copy,
+    is_lost,
     is_orphan,
     is_owned_by,
     is_takeover,
@@ -276,3 +277,25 @@ def test_each_orphan_marker_frees_the_object_for_every_node(mark: dict[str, Any]
 
 def test_orphan_label_must_be_true() -> None:
     assert not is_orphan(live_from(an_object(labels={"lynq.sh/orphaned": "false"})))
+
+
+@pytest.mark.parametrize("ref", [HERE, ELSEWHERE])
+@pytest.mark.parametrize("policy", [DELETE, RETAIN])
+def test_object_is_lost_to_another_node_and_as_an_orphan(
+    ref: ObjectRef, policy: DeletionPolicy
+) -> None:
+    owner, other = an_owner(), Owner("shop", "other-web", "another-uid")
+    own = live_from(with_ownership(an_object(labels=MANAGED), ref, owner, policy))
+    foreign = live_from(with_ownership(an_object(labels=MANAGED), ref, other, policy))
+    assert not is_lost(own, ref, owner)
+    assert is_lost(foreign, ref, owner)
+    orphan = replace(own, labels={**own.labels, "lynq.sh/orphaned": "true"})
+    assert is_lost(orphan, ref, owner)
+
+
+def test_object_without_a_tie_is_not_lost() -> None:
+    """The garbage collector has removed the owner reference, or the labels name the node."""
+    owner = an_owner()
+    assert not is_lost(live_from(an_object(labels=MANAGED)), HERE, owner)
+    labels = {"lynq.sh/node": owner.name, "lynq.sh/node-namespace": owner.namespace}
+    assert not is_lost(live_from(an_object(labels=labels)), HERE, owner)

@@ -372,13 +372,14 @@ def test_node_that_is_read_before_a_deletion_gets_the_object() -> None:
     assert after.outcomes[0].message == 'being handed over to LynqNode "other"'
 
 
-def test_only_deletions_delete_objects() -> None:
+def test_retained_objects_need_no_contenders() -> None:
     candidate = PruneCandidate(item("a"), live(), version="7")
-    assert prune_step(candidate).deletes_objects
+    assert prune_step(candidate).needs_contenders(())
+    assert not prune_step(candidate).needs_contenders([candidate.item.ref])
     assert [deletion.version for deletion in prune_step(candidate).deletions] == ["7"]
-    assert not prune_step(
-        dataclasses.replace(candidate, policy=DeletionPolicy.RETAIN)
-    ).deletes_objects
+    retained = dataclasses.replace(candidate, policy=DeletionPolicy.RETAIN)
+    assert not prune_step(retained).needs_contenders(())
     adopted = live(annotations={"lynq.sh/adopted": "true"})
-    assert not prune_step(dataclasses.replace(candidate, live=adopted)).deletes_objects
-    assert not prune_step(dataclasses.replace(candidate, held_until="later")).deletes_objects
+    assert prune_step(dataclasses.replace(candidate, live=adopted)).needs_contenders(())
+    held = dataclasses.replace(candidate, held_until="later")
+    assert not prune_step(held).needs_contenders(())
