@@ -247,12 +247,17 @@ async def test_conflict_that_its_node_has_not_reported_yet_is_respected(env: Env
     assert claims.contender(ref, contender) == ""
 
 
-async def test_node_is_labelled_before_its_status_reports_a_conflict(env: Environment) -> None:
+async def create_refused_object(env: Environment) -> None:
+    """Create a row whose only object exists before, so that its node is in conflict."""
     env.set_rows(("acme", 1, "pro"))
     await env.client.create(CONFIG_MAPS, {"metadata": {"name": SHARED}}, env.namespace)
     await env.create_hub()
     shared = config_map(nameTemplate="{{ .plan }}-settings", adoptionPolicy="Refuse")
     await env.create_form(configMaps=[shared])
+
+
+async def test_node_is_labelled_before_its_status_reports_a_conflict(env: Environment) -> None:
+    await create_refused_object(env)
     async with running_operator(env):
         await wait_for_resource_state(env, "acme-web", "settings", "Conflicted")
         patches = [
@@ -275,11 +280,7 @@ async def test_owner_that_is_no_node_is_looked_up_once(env: Environment) -> None
 
 async def test_paused_node_in_conflict_is_labelled(env: Environment) -> None:
     """As a node that an older version has reported."""
-    env.set_rows(("acme", 1, "pro"))
-    await env.client.create(CONFIG_MAPS, {"metadata": {"name": SHARED}}, env.namespace)
-    await env.create_hub()
-    shared = config_map(nameTemplate="{{ .plan }}-settings", adoptionPolicy="Refuse")
-    await env.create_form(configMaps=[shared])
+    await create_refused_object(env)
     async with running_operator(env):
         await wait_for_resource_state(env, "acme-web", "settings", "Conflicted")
     metadata = {"labels": {"lynq.sh/conflicted": None}, "annotations": {"lynq.sh/paused": "true"}}
