@@ -67,7 +67,7 @@ class Recorder:
         *,
         grace: float = 2.0,
         limit: int = _QUEUE_LIMIT,
-        patience: float = 15.0,
+        patience: float = 30.0,
         backoff: Backoff = DEFAULT_BACKOFF,
         metrics: EventMetrics | None = None,
     ) -> None:
