@@ -95,6 +95,8 @@ class LeaderElection:
         )
         self._observation = LeaseObservation(None, clock())
         self._renewed_at: float | None = None
+        self._was_deleted = False
+        """Whether the lease was deleted while we led, and rivals were not checked since."""
 
     @property
     def leads(self) -> bool:
@@ -178,6 +180,21 @@ class LeaderElection:
         while not await self._attempt():
             self._check_holder()
             await asyncio.sleep(self._retry)
+        if self._was_deleted:
+            await self._check_rivals()
+
+    async def _check_rivals(self) -> None:
+        """Raise LeaseLost if a rival may lead since our lease was deleted.
+
+        The lease is not released, but expires: writes that were sent may still arrive.
+        """
+        if rival := await self._held_rival():
+            self._renewed_at = None
+            raise LeaseLost(
+                f"lease {self._name}: deleted, and the lease of another shard is held: {rival}"
+            )
+        self._was_deleted = False
+        self._renewed_at = self._observation.since
 
     def _check_holder(self) -> None:
         lease = self._observation.lease
@@ -186,9 +203,16 @@ class LeaderElection:
             raise LeaseLost(f"lease {self._name}: acquired by {lease.holder}")
 
     def _check_revoked(self) -> None:
-        """Raise LeaseLost if another shard revoked the lease, because it had expired."""
-        lease, has_led = self._observation.lease, self._renewed_at is not None
-        if self._rivals is not None and has_led and lease is not None and not lease.holder:
+        """Raise LeaseLost if another shard revoked the lease, because it had expired.
+
+        A lease that was deleted did not exclude rivals: they are checked after it is created again.
+        """
+        lease = self._observation.lease
+        if self._rivals is None or self._renewed_at is None:
+            return
+        if lease is None:
+            self._was_deleted = True
+        elif not lease.holder:
             self._renewed_at = None
             raise LeaseLost(f"lease {self._name}: revoked by another shard")
 
@@ -234,7 +258,9 @@ class LeaderElection:
         except (AlreadyExists, Conflict, NotFound):
             return False
         self._observation = self._observation.updated(lease, started)
-        self._renewed_at = started
+        # A lease that was created again opens the fence only after rivals were checked.
+        if not self._was_deleted:
+            self._renewed_at = started
         return True
 
     async def _create(self, spec: dict[str, Any]) -> Lease:

@@ -242,9 +242,9 @@ async def test_lease_re_created_by_another_is_not_overwritten(
     assert (await lease_of(client, namespace)).holder == "faster"
 
 
-async def _make_lease(client: Client, namespace: str, *, holder: str) -> None:
+async def _make_lease(client: Client, namespace: str, *, holder: str, name: str = NAME) -> None:
     spec = {"holderIdentity": holder, "leaseDurationSeconds": 3}
-    await client.create(LEASES, {"metadata": {"name": NAME}, "spec": spec}, namespace)
+    await client.create(LEASES, {"metadata": {"name": name}, "spec": spec}, namespace)
 
 
 async def test_metadata_of_others_on_the_lease_is_kept(client: Client, namespace: str) -> None:
@@ -364,3 +364,38 @@ async def test_revoked_lease_is_lost(client: Client, namespace: str) -> None:
         await asyncio.wait((ended,), timeout=5)
         assert isinstance(ended.exception(), LeaseLost)
         assert not candidate.leads
+
+
+async def test_shard_whose_lease_was_deleted_ends_beside_a_shard_of_another_m(
+    client: Client, namespace: str
+) -> None:
+    old = shard_candidate(client, namespace, Shard(0, 2), "old")
+    async with standing(old) as ended:
+        await eventually(lambda: old.has_started)
+        await _make_lease(client, namespace, holder="new", name=Shard(0, 4).lease)
+        await client.delete(LEASES, Shard(0, 2).lease, namespace)
+        await asyncio.wait((ended,), timeout=5)
+        assert isinstance(ended.exception(), LeaseLost)
+        assert not old.leads
+        leases = await client.list(LEASES, namespace, into=Lease)
+        holders = {lease.metadata.name: lease.holder for lease in leases.items}
+        # Writes that were sent may still arrive, so the lease expires.
+        assert holders == {Shard(0, 2).lease: "old", Shard(0, 4).lease: "new"}
+
+
+async def test_shard_re_creates_its_deleted_lease(client: Client, namespace: str) -> None:
+    """A shard that shares no object with it is no reason to end."""
+    shard = shard_candidate(client, namespace, Shard(0, 2), "one")
+    other = shard_candidate(client, namespace, Shard(1, 4), "other")
+    async with standing(shard) as leader, standing(other):
+        await eventually(lambda: shard.has_started and other.has_started)
+        await client.delete(LEASES, Shard(0, 2).lease, namespace)
+
+        async def there_again() -> bool:
+            leases = await client.list(LEASES, namespace, into=Lease)
+            return any(lease.holder == "one" for lease in leases.items)
+
+        await eventually(there_again)
+        # Longer than the lease is valid without a renewal.
+        await stays(lambda: not leader.done(), seconds=2.5)
+        await eventually(lambda: shard.leads, within=2)
