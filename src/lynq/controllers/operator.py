@@ -120,6 +120,7 @@ class Operator:
             self._context.client,
             component,
             grace=self._context.timing.event_flush_timeout,
+            max_delay=self._context.timing.event_max_delay,
             metrics=self._context.runtime_metrics.events(),
         )
         self._recorders.append(recorder)

@@ -27,6 +27,9 @@ class Timing:
     status_conflict_backoff: Backoff = field(default_factory=lambda: Backoff(base=0.05, cap=5.0))
     """Delay of a status write after a conflict. The cache is usually current again after a moment;
     an interrupted watch takes longer, and the write must not be rejected twenty times a second."""
+    event_max_delay: float = 30.0
+    """Seconds after which a Normal Event is sent while the API server is busy or other requests are
+    many."""
     workload_recheck: timedelta = timedelta(seconds=1)
     """Delay until workloads are checked again that are less ready than their node's status."""
 
@@ -75,7 +78,7 @@ class Timing:
     deferred_write_delay: float = 0.05
     """Seconds for which finished writes are collected before nodes with deferred ones go on."""
     deferred_write_check: float = 1.0
-    """Seconds between two checks whether deferred writes can be sent."""
+    """Seconds between two checks of writes that are deferred or queued."""
     node_finalizer_backoff: Backoff = field(default_factory=lambda: Backoff(base=1.0, cap=30.0))
     """Delay between two finalizer runs of a node whose objects are still being deleted."""
     node_list_lifetime: float = 10.0

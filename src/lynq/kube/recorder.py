@@ -5,13 +5,15 @@ patch the Events. An event that repeats a thousand times while the API server is
 A queue never hands one series to two writers, so its create precedes its patches.
 
 Events are best effort, and objects come first: Events are sent when other requests have become few,
-each after `patience` at the latest. Warnings have a queue and writers of their own, and do not
+each after `max_delay` at the latest. Warnings have a queue and writers of their own, and do not
 wait. Neither does any Event while the queues are half full, or after `stop`. If they are full, the
 oldest ones are dropped and counted, Warnings last. A failed write is retried a few times. A
 namespace that is being deleted rejects Events, which is not an error.
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
@@ -57,6 +59,21 @@ _TRANSIENT: Final = (
 _log = structlog.get_logger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class _Lane:
+    """The Events of one type, and the writers of their own."""
+
+    queue: WorkQueue[EventSeries]
+    writers: Workers[EventSeries]
+
+    @classmethod
+    def of(
+        cls, sync: Callable[[EventSeries], Awaitable[None]], *, backoff: Backoff, grace: float
+    ) -> "_Lane":
+        queue: WorkQueue[EventSeries] = WorkQueue(backoff=backoff)
+        return cls(queue, Workers(queue, sync, grace=grace))
+
+
 class Recorder:
     """Records Events of `component`. Create it inside of the running loop."""
 
@@ -67,23 +84,19 @@ class Recorder:
         *,
         grace: float = 2.0,
         limit: int = _QUEUE_LIMIT,
-        patience: float = 30.0,
+        max_delay: float = 30.0,
         backoff: Backoff = DEFAULT_BACKOFF,
         metrics: EventMetrics | None = None,
     ) -> None:
         self._client = client.with_low_priority()
         self._component = component
         self._limit = limit
-        self._patience = patience
+        self._max_delay = max_delay
         self._metrics = metrics or RuntimeMetrics.unexposed().events()
         self._loop = asyncio.get_running_loop()
         self._correlator = Correlator()
-        self._normal: WorkQueue[EventSeries] = WorkQueue(backoff=backoff)
-        self._warnings: WorkQueue[EventSeries] = WorkQueue(backoff=backoff)
-        self._writers = (
-            Workers(self._normal, self._sync_when_quiet, grace=grace),
-            Workers(self._warnings, self._sync, grace=grace),
-        )
+        self._normal = _Lane.of(self._sync_when_quiet, backoff=backoff, grace=grace)
+        self._warnings = _Lane.of(self._sync, backoff=backoff, grace=grace)
         self._is_stopping = False
 
     def record(
@@ -105,37 +118,39 @@ class Recorder:
         # Normal Events are written in order: one that waits is older than all behind it.
         group = obj.namespace if series.type == "Warning" else ""
         self._queue(series).add(series, group=group)
-        if self._waiting > self._limit and (self._normal.drop() or self._warnings.drop()):
+        is_full = self._waiting > self._limit
+        if is_full and (self._normal.queue.drop() or self._warnings.queue.drop()):
             self._metrics.dropped.inc()
 
     async def run(self) -> None:
         """Write recorded Events until `stop` or cancellation."""
         async with asyncio.TaskGroup() as group:
-            for writers, queue in zip(self._writers, (self._normal, self._warnings), strict=True):
-                group.create_task(self._run(writers, queue))
+            group.create_task(self._run(self._normal))
+            group.create_task(self._run(self._warnings))
 
-    async def _run(self, writers: Workers[EventSeries], queue: WorkQueue[EventSeries]) -> None:
+    async def _run(self, lane: _Lane) -> None:
         try:
-            await writers.run("event-writer", _WRITERS)
+            await lane.writers.run("event-writer", _WRITERS)
         except TimeoutError:
-            self._metrics.dropped.inc(len(queue))
-            _log.warning("events dropped on stop", waiting=len(queue))
+            waiting = len(lane.queue)
+            self._metrics.dropped.inc(waiting)
+            _log.warning("events dropped on stop", waiting=waiting)
 
     def stop(self) -> None:
         """Accept no more events; `run` returns after the queues are written, or after `grace`."""
         self._is_stopping = True
-        for writers in self._writers:
-            writers.stop(drain=True)
+        self._normal.writers.stop(drain=True)
+        self._warnings.writers.stop(drain=True)
 
     @property
     def _waiting(self) -> int:
-        return len(self._normal) + len(self._warnings)
+        return len(self._normal.queue) + len(self._warnings.queue)
 
     def _queue(self, series: EventSeries) -> WorkQueue[EventSeries]:
-        return self._warnings if series.type == "Warning" else self._normal
+        return (self._warnings if series.type == "Warning" else self._normal).queue
 
     async def _sync_when_quiet(self, series: EventSeries) -> None:
-        due = (series.waiting_since or 0.0) + self._patience
+        due = (series.waiting_since or 0.0) + self._max_delay
         while not self._is_stopping and self._waiting <= self._limit // 2:
             remaining = min(due - self._loop.time(), _STOP_CHECK)
             if remaining <= 0 or await self._client.wait_until_quiet(remaining):

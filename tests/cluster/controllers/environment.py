@@ -44,6 +44,7 @@ Object = dict[str, Any]
 
 QUICK = Timing(
     status_write_interval=0.2,
+    event_max_delay=5.0,
     workload_recheck=timedelta(seconds=0.2),
     min_read_interval=timedelta(seconds=0.2),
     hub_finalizer_batch=0.05,

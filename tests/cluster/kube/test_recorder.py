@@ -177,7 +177,7 @@ async def many_requests(client: Client, namespace: str) -> AsyncIterator[None]:
 async def test_warning_does_not_wait_until_other_requests_are_few(
     client: Client, namespace: str, about: ObjectReference
 ) -> None:
-    recorder = Recorder(client, "lynq", patience=60)
+    recorder = Recorder(client, "lynq", max_delay=60)
     async with recording(recorder):
         async with many_requests(client, namespace):
             # More than there are writers of Normal Events.
@@ -194,7 +194,7 @@ async def test_events_wait_together_until_other_requests_are_few(
     client: Client, namespace: str, about: ObjectReference
 ) -> None:
     """Two writers that waited for each Event by itself would take half a minute."""
-    recorder = Recorder(client, "lynq", patience=3)
+    recorder = Recorder(client, "lynq", max_delay=5)
     async with many_requests(client, namespace), recording(recorder):
         for number in range(20):
             recorder.record(about, "Normal", f"Applied{number}", "5 resources")
@@ -207,22 +207,22 @@ async def test_event_waits_for_no_event_that_is_younger(
     client: Client, namespace: str, about: ObjectReference
 ) -> None:
     """Of objects in other namespaces, for example."""
-    recorder = Recorder(client, "lynq", patience=2)
+    recorder = Recorder(client, "lynq", max_delay=4)
     async with many_requests(client, namespace), recording(recorder):
         for number in range(6):
             recorder.record(about, "Normal", f"Applied{number}", "5 resources")
-        await asyncio.sleep(1)
+        await asyncio.sleep(2)
         for number in range(4):
             other = replace(about, namespace=f"absent-{number}", uid=str(number))
             recorder.record(other, "Normal", "Applied", "5 resources")
-        await asyncio.sleep(1.5)
-        assert await _has_events(client, namespace, 6)
+        # The younger ones are due two seconds later.
+        await eventually(lambda: _has_events(client, namespace, 6), within=3.5)
 
 
 async def test_events_do_not_wait_after_stop(
     client: Client, namespace: str, about: ObjectReference
 ) -> None:
-    recorder = Recorder(client, "lynq", patience=60, grace=10)
+    recorder = Recorder(client, "lynq", max_delay=60, grace=10)
     async with many_requests(client, namespace):
         async with recording(recorder):
             for number in range(5):
