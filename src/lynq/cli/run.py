@@ -49,11 +49,12 @@ def run(**flags: Any) -> None:  # noqa: ANN401  click passes one argument per fl
 
 def settings_from(flags: Mapping[str, Any]) -> ProcessSettings:
     """Return the settings from flags; raises click.BadParameter."""
+    options = _options(flags)
     return ProcessSettings(
-        options=_options(flags),
+        options=options,
         kubeconfig=flags["kubeconfig"],
         context=flags["context"],
-        max_in_flight=flags["max_inflight"],
+        max_in_flight=flags["max_inflight"] or options.shard.max_in_flight,
         leader_elect=flags["leader_elect"],
         leader_election_namespace=flags["leader_election_namespace"] or own_namespace(),
         health_address=flags["health_probe_bind_address"],

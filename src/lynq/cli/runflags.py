@@ -221,9 +221,8 @@ _CONTROLLERS: Final = (
     click.option(
         "--max-inflight",
         type=click.IntRange(min=1, max=10_000),
-        default=64,
-        show_default=True,
-        help="Maximum number of concurrent requests to the API server.",
+        help="Maximum number of concurrent requests to the API server. Default: 64, divided by the "
+        "number of shards, and at least 16.",
     ),
 )
 

@@ -29,6 +29,7 @@ from lynq.controllers.metrics_auth import may_read_metrics
 from lynq.controllers.operator import Operator
 from lynq.controllers.options import Options
 from lynq.kube import Client, ClientOptions, LeaderElection, RuntimeMetrics, load_config
+from lynq.kube.session import MAX_IN_FLIGHT
 from lynq.telemetry import Address, OperatorMetrics, Protection
 from lynq.tls.context import CertificateFiles
 
@@ -58,7 +59,7 @@ class ProcessSettings:
     kubeconfig: Path | None = None
     """Path of the kubeconfig; see `lynq.kube.load_config`, also for `context`."""
     context: str | None = None
-    max_in_flight: int = 64
+    max_in_flight: int = MAX_IN_FLIGHT
     """Maximum number of concurrent requests to the API server."""
     leader_elect: bool = False
     """Whether the process reconciles only while it holds the Lease `options.shard.lease`."""

@@ -17,10 +17,13 @@ from lynq.api.metadata import ObjectKey
 from lynq.api.names import LABEL_BUCKET, LABEL_MANAGED, LEASE, TRUE
 from lynq.api.naming import BUCKETS, bucket_of
 from lynq.controllers.timing import Timing
+from lynq.kube.session import MAX_IN_FLIGHT
 from lynq.sources.settings import MAX_BYTES
 
 ALL_MANAGED: Final = f"{LABEL_MANAGED}={TRUE}"
 """The label selector of all managed objects."""
+_MIN_IN_FLIGHT: Final = 16
+"""Concurrent requests of a shard: enough for one core if a request takes 16 ms."""
 _LEASE_NAME = re.compile(rf"{re.escape(LEASE)}(-shard-(?P<number>[0-9]+)-of-(?P<count>[0-9]+))?")
 
 
@@ -54,6 +57,15 @@ class Shard:
     def lease(self) -> str:
         """The name of the Lease that the leader of this shard holds."""
         return LEASE if self.count == 1 else f"{LEASE}-shard-{self.number}-of-{self.count}"
+
+    @property
+    def max_in_flight(self) -> int:
+        """The default of its concurrent requests: all shards together have those of one process.
+
+        A busy API server responds to more of them no sooner, but to each of them later, and nodes
+        that wait for their objects report them in further status writes.
+        """
+        return max(_MIN_IN_FLIGHT, MAX_IN_FLIGHT // self.count)
 
     @property
     def buckets(self) -> range:

@@ -9,6 +9,7 @@ would begin at an unknown byte.
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 from msgspec import Struct
@@ -178,9 +179,15 @@ def _headers(text: str) -> dict[str, str]:
         raise InvalidResponse("an invalid end of a line")
     headers: dict[str, str] = {}
     for line in lines[1:]:
-        name, colon, value = line.partition(":")
-        if not (colon and _HEADER_NAME.fullmatch(name)):
-            raise InvalidResponse("an invalid header")
-        key, value = name.lower(), value.strip(" \t")
+        key, value = _header(line)
         headers[key] = f"{headers[key]}, {value}" if key in headers else value
     return headers
+
+
+@lru_cache(maxsize=256)
+def _header(line: str) -> tuple[str, str]:
+    """Return name and value; most lines are the same in all responses of a server."""
+    name, colon, value = line.partition(":")
+    if not (colon and _HEADER_NAME.fullmatch(name)):
+        raise InvalidResponse("an invalid header")
+    return name.lower(), value.strip(" \t")

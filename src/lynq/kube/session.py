@@ -2,11 +2,10 @@
 
 import ssl
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Self
+from typing import Final, Self
 from urllib.parse import urlencode, urlsplit
 
 import structlog
@@ -26,6 +25,7 @@ from lynq.kube.errors import (
     ConnectionFailed,
     CredentialError,
     InvalidObject,
+    KubeError,
     ResponseTooLarge,
     TimedOut,
 )
@@ -45,6 +45,9 @@ def _user_agent() -> str:
         return "lynq/unreleased"
 
 
+MAX_IN_FLIGHT: Final = 64
+
+
 @dataclass(frozen=True, slots=True)
 class ClientOptions:
     """Timeouts in seconds, size limits in bytes, and retries of a client."""
@@ -54,7 +57,7 @@ class ClientOptions:
     connect_timeout: float = 5.0
     """Of DNS, socket, proxy and TLS. This time passes between the check of the fence and the first
     byte sent, so it must be shorter than the reserve of a lease (duration minus renew deadline)."""
-    max_in_flight: int = 64
+    max_in_flight: int = MAX_IN_FLIGHT
     """Concurrent requests, without watches."""
     max_response: int = 64 * _MIB
     watch_silence: float = 120.0
@@ -97,8 +100,10 @@ class Session:
 
     async def send(self, request: Request, credential: Credential) -> Response:
         """Send a request once and return the response, whatever its status."""
-        with _translated_errors(request):
+        try:
             return await self._send(request, credential)
+        except _FAILURES as error:
+            raise _translated(error, request) from error
 
     async def _send(self, request: Request, credential: Credential) -> Response:
         pool = self.connections
@@ -190,35 +195,39 @@ class _Chunks:
         return self
 
     async def __anext__(self) -> bytes:
-        with _translated_errors(self._request):
+        try:
             chunk = await self._connection.read(self._request.timeout)
+        except _FAILURES as error:
+            raise _translated(error, self._request) from error
         if not chunk:
             raise StopAsyncIteration
         return chunk
 
 
-@contextmanager
-def _translated_errors(request: Request) -> Iterator[None]:
+_FAILURES: Final = (CannotConnect, TimeoutError, BodyTooLarge, ConnectionLost, InvalidResponse)
+
+
+def _translated(error: Exception, request: Request) -> KubeError:
+    """Return what the failure of a connection means for a request."""
     what = f"{request.verb} {request.path}"
-    try:
-        yield
-    except UntrustedCertificate as error:
-        raise ConnectionFailed(
-            f"{what}: the API server's certificate is not trusted"
-            f" ({error}); check certificate-authority and tls-server-name",
-            sent=False,
-        ) from error
-    except CannotConnect as error:
-        raise ConnectionFailed(f"{what}: {error}", sent=False) from error
-    except TimeoutError as error:
-        raise TimedOut(f"{what}: no response in time") from error
-    except BodyTooLarge as error:
-        raise ResponseTooLarge(
-            f"{what}: the response is larger than {error.limit} bytes;"
-            " use smaller pages or request metadata only"
-        ) from None
-    except (ConnectionLost, InvalidResponse) as error:
-        raise ConnectionFailed(f"{what}: the connection failed: {error}") from error
+    match error:
+        case UntrustedCertificate():
+            return ConnectionFailed(
+                f"{what}: the API server's certificate is not trusted"
+                f" ({error}); check certificate-authority and tls-server-name",
+                sent=False,
+            )
+        case CannotConnect():
+            return ConnectionFailed(f"{what}: {error}", sent=False)
+        case TimeoutError():
+            return TimedOut(f"{what}: no response in time")
+        case BodyTooLarge(limit=limit):
+            return ResponseTooLarge(
+                f"{what}: the response is larger than {limit} bytes;"
+                " use smaller pages or request metadata only"
+            )
+        case _:
+            return ConnectionFailed(f"{what}: the connection failed: {error}")
 
 
 @lru_cache(maxsize=256)

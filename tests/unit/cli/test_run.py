@@ -132,6 +132,12 @@ def test_every_flag_is_applied(stand_in: Manager, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(("shard", "limit"), [("0/1", 64), ("1/2", 32), ("0/4", 16), ("9/64", 16)])
+def test_shards_share_the_requests_in_flight(stand_in: Manager, shard: str, limit: int) -> None:
+    assert settings(stand_in, f"--shard={shard}").max_in_flight == limit
+    assert settings(stand_in, f"--shard={shard}", "--max-inflight=100").max_in_flight == 100
+
+
 def test_empty_certificate_path_is_none(stand_in: Manager) -> None:
     parsed = settings(stand_in, "--metrics-cert-path=", "--webhook-cert-path=")
     assert parsed.metrics_certificate is None
