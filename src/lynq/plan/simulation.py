@@ -31,6 +31,7 @@ from lynq.controllers.hub.snapshot import hub_nodes
 from lynq.controllers.node.controller import NodeController
 from lynq.controllers.options import Options
 from lynq.core.graph.gate import FAILED_STATES
+from lynq.core.guard.absence import Absences
 from lynq.core.hub.diff import CheckedSpecs
 from lynq.core.hub.plan import FormCandidate, HubPlan, PlanInputs, plan_hub
 from lynq.core.hub.prune import Observation
@@ -243,7 +244,12 @@ class Simulation:
             checked_specs=checked_specs,
             deletion_window=deletion_window(hub),
             source_changed=bool(last_identity and rows.identity) and last_identity != rows.identity,
-            observation=Observation(source=rows.identity, inactive=rows.inactive),
+            # An inactive row counts as deactivated, as if the operator had read it active before.
+            observation=Observation(
+                source=rows.identity,
+                inactive=rows.inactive,
+                last=Absences(source=rows.identity, tracked=rows.inactive),
+            ),
             key=self.context.key,
         )
         return await asyncio.to_thread(plan_hub, inputs, self._now())

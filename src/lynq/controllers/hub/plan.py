@@ -160,6 +160,7 @@ class HubPlanner:
                 read=rows.time,
                 now=time.monotonic(),
                 inactive=rows.inactive,
+                tracked=rows.tracked,
                 last=state.plan.absences,
                 confirm_after=confirm_after(hub).total_seconds(),
             ),

@@ -197,8 +197,8 @@ class RowReader:
             await close_source(source)
             opened = source.open = OpenSource(config.settings, open_source(config.settings))
             source.selects_rows = True
-        began = time.monotonic()
-        async with opened.source.read(config.query, tracked=self._uids(hub, state.plan)) as reading:
+        began, tracked = time.monotonic(), self._uids(hub, state.plan)
+        async with opened.source.read(config.query, tracked=tracked) as reading:
             rows = [row async for page in reading for row in page]
         summary = reading.summary
         return ReadRows(
@@ -208,6 +208,7 @@ class RowReader:
             requests,
             ReadTime(began, time.monotonic()),
             summary.inactive,
+            tracked,
         )
 
     def _uids(self, hub: LynqHub, plan: PlanState) -> frozenset[str]:

@@ -3,9 +3,13 @@
 One read without a row proves little. A row may be deleted and inserted again in two transactions,
 an import may have emptied the table, a replica may lag, a form may be replaced with `kubectl
 replace --force`. An absence is therefore confirmed: a row must be missing in two complete reads
-that are `confirmAfter` apart, a form must be missing for that long. A row that is present and
-inactive was deactivated; that needs no confirmation. An inactive row that was there beside the
-active one is history, and says nothing about the active one.
+that are `confirmAfter` apart, a form must be missing for that long. A row that was active and is
+inactive in the next complete read was deactivated; that needs no confirmation. An inactive row that
+was there beside the active one is history, and says nothing about the active one.
+
+A read reports the inactive rows of existing nodes only. Whether a uid had history when its node was
+created is therefore unknown until a complete read has tracked the uid. An inactive row that appears
+before that, or in the first read after a restart, counts as history.
 
 A row whose uid was spoilt in place (NULL, blank, upper case, padded) is present and identifies no
 node. Its node has no row then, but its tenant was not deleted. So the unidentifiable rows of each
@@ -58,8 +62,10 @@ class Absences:
     unidentifiable: Mapping[str, int] = field(default_factory=dict)
     """By node name: the number of unidentifiable rows in the read that last had the node's row.
     Zeros are left out."""
+    tracked: frozenset[str] = frozenset()
+    """The uids that had a row in the last complete read, and whose inactive rows it reported."""
     superseded: frozenset[str] = frozenset()
-    """The uids that have an inactive row, and had it beside the active one."""
+    """The uids whose inactive row may be history: it was or may have been beside the active one."""
 
     def after_read(
         self,
@@ -70,6 +76,7 @@ class Absences:
         missing: Iterable[str],
         unidentifiable: int,
         protected: Iterable[str] = (),
+        tracked: frozenset[str] = frozenset(),
         superseded: Iterable[str] = (),
     ) -> "Absences":
         """Return the absences after a read in which the rows of these nodes are present or missing.
@@ -99,12 +106,16 @@ class Absences:
                 name: protected_since.get(name, read.ended) for name in protected
             },
             unidentifiable=counts,
+            # Rows that were merged into the read since say nothing about the others of their uid.
+            tracked=self.tracked if is_same_read else tracked,
             superseded=frozenset(superseded),
         )
 
     def deactivated(self, source: str, inactive: frozenset[str]) -> frozenset[str]:
         """Return the uids, of those with an inactive row, whose active row became it."""
-        return inactive - self.superseded if source == self.source else inactive
+        if source != self.source:
+            return frozenset()
+        return (inactive & self.tracked) - self.superseded
 
     def after_plan(self, now: float, missing_forms: Iterable[str]) -> "Absences":
         """Return the absences after a plan for which these forms are missing."""

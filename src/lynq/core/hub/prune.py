@@ -43,7 +43,9 @@ class Observation:
     now: float = 0.0
     """The time of the plan, by the clock of `read`."""
     inactive: frozenset[str] = frozenset()
-    """The uids of nodes that have an inactive row."""
+    """The tracked uids that have an inactive row."""
+    tracked: frozenset[str] = frozenset()
+    """The uids whose inactive rows the read reports: those of known rows, and of nodes."""
     last: Absences = NO_ABSENCES
     """From the last plan."""
     confirm_after: float = 0.0
@@ -123,7 +125,7 @@ def choose_deletions(
     # Nodes of a deleted form do not count: they must not raise the limit for the others.
     formless = _uids(candidates, DeletionCause.FORM_GONE)
     rowless = _uids(candidates, DeletionCause.ROW_GONE)
-    absent = _observe(hub, candidates, protected, screened, observation)
+    absent = _observe(hub, candidates, protected, screened, observation, missing=missing.values())
     status = hub.status.deletion_guard
     held = memory.held or is_held(hub.status)
     if held or source_changed:
@@ -165,12 +167,13 @@ def _observe(
     protected: Sequence[NodeDeletion],
     screened: ScreenedRows[RowValues],
     observation: Observation,
+    *,
+    missing: Iterable[LynqNode],
 ) -> AbsentNodes:
     read, now, seconds = observation.read, observation.now, observation.confirm_after
     formless = _of_cause(candidates, DeletionCause.FORM_GONE)
     protected_formless = _of_cause(protected, DeletionCause.FORM_GONE)
     deactivated = observation.last.deactivated(observation.source, observation.inactive)
-    active = screened.rows.keys() | {pair.uid for pair in screened.rejected_pairs}
     absences = observation.last.after_read(
         observation.source,
         read,
@@ -178,8 +181,9 @@ def _observe(
         missing=_without_any_row(candidates, deactivated),
         protected=_without_any_row(protected, deactivated),
         unidentifiable=screened.unidentifiable,
+        tracked=_tracked_with_row(missing, screened, observation),
         superseded=(observation.inactive - deactivated)
-        | {uid for uid in observation.inactive if uid in active or uid in observation.settled_uids},
+        | _with_active_row(observation.inactive, screened, observation),
     ).after_plan(now, {deletion.pair.form for deletion in (*formless, *protected_formless)})
     forms = absences.unconfirmed_forms(now, seconds)
     disabled = hub.spec.deletion_guard.disabled
@@ -191,6 +195,24 @@ def _observe(
         next_read=absences.next_read(read, seconds),
         next_plan=absences.next_plan(now, seconds),
     )
+
+
+def _tracked_with_row(
+    missing: Iterable[LynqNode], screened: ScreenedRows[RowValues], observation: Observation
+) -> frozenset[str]:
+    """Return the tracked uids that have a row, active or not."""
+    uids = {pair_or_spec(node).uid for node in missing} - observation.inactive
+    rowless = uids - _with_active_row(uids, screened, observation)
+    # Usually none is missing, and a set of 100,000 uids is not copied.
+    return observation.tracked - rowless if rowless else observation.tracked
+
+
+def _with_active_row(
+    uids: Collection[str], screened: ScreenedRows[RowValues], observation: Observation
+) -> set[str]:
+    """Return the uids that have an active row, planned or not."""
+    active = screened.rows.keys() | {pair.uid for pair in screened.rejected_pairs} if uids else ()
+    return {uid for uid in uids if uid in active or uid in observation.settled_uids}
 
 
 def _of_cause(deletions: Iterable[NodeDeletion], cause: DeletionCause) -> list[NodeDeletion]:

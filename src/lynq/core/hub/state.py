@@ -84,6 +84,8 @@ class ReadRows:
     """When the read began and ended, by a monotonic clock."""
     inactive: frozenset[str] = frozenset()
     """The uids of existing nodes that have an inactive row."""
+    tracked: frozenset[str] = frozenset()
+    """The uids whose inactive rows the read reports: those of known rows, and of nodes."""
     changed_at: datetime | None = None
     """The first push notification that the read answers, else the start of the read."""
     changed: frozenset[str] | None = None

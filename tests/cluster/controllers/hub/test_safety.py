@@ -278,6 +278,8 @@ async def test_node_changed_before_its_deletion_is_replanned(
         await env.wait_until_idle()
         assert ("t01-web" in await env.node_names()) == is_kept
         assert env.requests.count("delete") == (1 if is_kept else 2)
+        if not is_kept:
+            await env.wait_for_event("LynqNodeDeleted")
         assert await env.events("LynqNodeDeletionFailed") == []
         assert len(await env.events("LynqNodeDeleted")) == (0 if is_kept else 1)
 

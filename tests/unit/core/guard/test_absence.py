@@ -120,6 +120,31 @@ def test_form_is_confirmed_when_it_is_missing_long_enough() -> None:
     assert replaced.unconfirmed_forms(16, 5) == {"web"}
 
 
+def tracking(absences: Absences, time: float, *uids: str, source: str = "table") -> Absences:
+    """Return the absences after an instant read that tracked these uids, all with a row."""
+    return absences.after_read(
+        source,
+        ReadTime(time, time),
+        present=(),
+        missing=(),
+        unidentifiable=0,
+        tracked=frozenset(uids),
+        superseded={"history"},
+    )
+
+
+def test_only_a_uid_that_the_last_read_tracked_can_be_deactivated() -> None:
+    inactive = frozenset({"a", "new", "history"})
+    assert NO_ABSENCES.deactivated("table", inactive) == frozenset()
+    first = tracking(NO_ABSENCES, 10, "a", "history")
+    assert first.deactivated("table", inactive) == {"a"}
+    assert first.deactivated("other", inactive) == frozenset()
+    second = tracking(first, 20, "a", "new", "history")
+    assert second.deactivated("table", inactive) == {"a", "new"}
+    # Rows that are merged into a complete read show nothing that it did not track.
+    assert tracking(first, 10, "a", "new").tracked == {"a", "history"}
+
+
 def test_row_that_vanishes_with_a_new_unidentifiable_row_is_doubtful() -> None:
     before = read(NO_ABSENCES, 0, unidentifiable=1)
     assert read(before, 10, "a", unidentifiable=2).doubtful(2) == {"a"}

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from lynq.api import DeletionGuard, DeletionGuardStatus, HubStatus, LynqForm, LynqHub
 from lynq.api.conditions import new_condition
 from lynq.api.reasons import ConditionReason, ConditionType
+from lynq.core.guard.absence import Absences
 from lynq.core.guard.approval import digest_of
 from lynq.core.hub.confirm import is_outdated, may_delete
 from lynq.core.hub.diff import DeletionCause
@@ -147,7 +148,8 @@ def test_changed_hub_makes_a_plan_outdated(
 
 def doubtful_plan(hub: LynqHub) -> HubPlan:
     """Return a plan for a spoilt uid, in doubt, and a deactivated row, which is not."""
-    observation = Observation(inactive=frozenset({"d"}))
+    inactive = frozenset({"d"})
+    observation = Observation(inactive=inactive, last=Absences(tracked=inactive))
     table = [ARow(None), *rows("b", "c")]
     return planned(running("a", "b", "c", "d"), table, WEB, hub=hub, observation=observation)
 

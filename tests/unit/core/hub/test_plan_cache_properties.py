@@ -19,6 +19,7 @@ from lynq.api.names import (
     ANNOTATION_SIGNATURE,
 )
 from lynq.api.naming import NodePair
+from lynq.api.node_metadata import pair_or_spec
 from lynq.core.guard.absence import NO_ABSENCES, Absences, ReadTime
 from lynq.core.guard.approval import NO_APPROVAL, Approval
 from lynq.core.hub.diff import CheckedSpecs, NodeCreation, NodeWrite
@@ -165,6 +166,7 @@ class World:
                 read=ReadTime(seconds, seconds),
                 now=seconds,
                 inactive=self.inactive,
+                tracked=frozenset(pair_or_spec(node).uid for node in self.cluster.nodes.values()),
                 last=self.absences,
                 confirm_after=5.0,
             ),

@@ -10,10 +10,10 @@ from lynq.api import DeletionGuard, DeletionGuardStatus, DeletionPeriod, HubStat
 from lynq.api.conditions import new_condition
 from lynq.api.naming import NodePair
 from lynq.api.reasons import ConditionReason, ConditionType
-from lynq.core.guard.absence import ReadTime
+from lynq.core.guard.absence import NO_ABSENCES, Absences, ReadTime
 from lynq.core.guard.approval import NO_APPROVAL, digest_of
 from lynq.core.hub.diff import DeletionCause
-from lynq.core.hub.plan import FormCandidate, PlanInputs, plan_without_rows
+from lynq.core.hub.plan import FormCandidate, HubPlan, PlanInputs, plan_without_rows
 from lynq.core.hub.prune import Observation
 from unit.core.hub.fixtures import (
     DB,
@@ -201,8 +201,9 @@ def test_missing_row_deletes_after_the_confirming_read() -> None:
     }
 
 
-def test_inactive_row_deletes_at_once() -> None:
-    observation = Observation(confirm_after=5, inactive=frozenset({"a"}))
+def test_deactivated_row_deletes_at_once() -> None:
+    inactive = frozenset({"a"})
+    observation = Observation(confirm_after=5, inactive=inactive, last=Absences(tracked=inactive))
     plan = planned(running("a", "b"), rows("b"), WEB, observation=observation)
     assert deleted(plan) == {"a-web": DeletionCause.ROW_GONE}
     assert (plan.absent.unconfirmed, plan.absent.next_read) == (frozenset(), None)
@@ -210,12 +211,17 @@ def test_inactive_row_deletes_at_once() -> None:
 
 def test_row_that_becomes_inactive_deletes_until_its_node_is_gone() -> None:
     cluster = running("a", "b")
-    first = Observation(confirm_after=5, read=ReadTime(1, 2))
+    tracked = frozenset({"a", "b"})
+    first = Observation(confirm_after=5, read=ReadTime(1, 2), tracked=tracked)
     last = planned(cluster, rows("a", "b"), WEB, observation=first).absent.absences
     inactive = frozenset({"a"})
     for began in (3, 4):
         observation = Observation(
-            confirm_after=5, read=ReadTime(began, began), inactive=inactive, last=last
+            confirm_after=5,
+            read=ReadTime(began, began),
+            inactive=inactive,
+            tracked=tracked,
+            last=last,
         )
         plan = planned(cluster, rows("b"), WEB, observation=observation)
         assert list(deleted(plan)) == ["a-web"]
@@ -224,7 +230,7 @@ def test_row_that_becomes_inactive_deletes_until_its_node_is_gone() -> None:
 
 def test_inactive_row_beside_the_active_one_does_not_confirm_its_absence() -> None:
     cluster, hub = running("a", "b"), a_hub(deletion_guard=DeletionGuard())
-    history = Observation(confirm_after=5, inactive=frozenset({"a"}))
+    history = Observation(confirm_after=5, inactive=frozenset({"a"}), tracked=frozenset({"a", "b"}))
     first = dataclasses.replace(history, read=ReadTime(1, 2))
     present = planned(cluster, rows("a", "b"), WEB, hub=hub, observation=first)
     again = dataclasses.replace(history, read=ReadTime(9, 10), last=present.absent.absences)
@@ -237,6 +243,69 @@ def test_inactive_row_beside_the_active_one_does_not_confirm_its_absence() -> No
     # Its uid may have been spoilt in place.
     spoilt = planned(cluster, [ARow("b"), ARow(None)], WEB, hub=hub, observation=last)
     assert (deleted(spoilt), spoilt.in_doubt) == ({}, ("a-web",))
+
+
+def test_inactive_row_that_the_last_read_did_not_track_is_confirmed() -> None:
+    """The first read cannot know the inactive row of a uid whose node it creates."""
+    hub, history = a_hub(deletion_guard=DeletionGuard()), frozenset({"new"})
+    tracked = frozenset({"b"})
+    cluster, absences = running("b"), NO_ABSENCES
+
+    def read(time: float, *uids: str, inactive: frozenset[str], tracked: frozenset[str]) -> HubPlan:
+        observation = Observation(
+            source="table",
+            read=ReadTime(time, time),
+            inactive=inactive,
+            tracked=tracked,
+            last=absences,
+            confirm_after=5,
+        )
+        return planned(cluster, rows("b", *uids), WEB, hub=hub, observation=observation)
+
+    absences = read(10, inactive=frozenset(), tracked=tracked).absent.absences
+    created = read(20, "new", inactive=frozenset(), tracked=tracked)
+    cluster.apply(created)
+    absences = created.absent.absences
+    tracked |= history
+    for time in (21, 25.9):
+        plan = read(time, inactive=history, tracked=tracked)
+        assert not deleted(plan)
+        assert plan.absent.unconfirmed == {"new-web"}
+        assert plan.absent.next_read == 26
+        absences = plan.absent.absences
+    confirmed = read(26, inactive=history, tracked=tracked)
+    assert list(deleted(confirmed)) == ["new-web"]
+
+
+def test_inactive_row_after_a_read_without_any_row_is_confirmed() -> None:
+    cluster, inactive, tracked = running("a", "b"), frozenset({"a"}), frozenset({"a", "b"})
+    last = NO_ABSENCES
+    for time, uids, history, deletes in (
+        (10, "ab", frozenset[str](), []),
+        (20, "b", frozenset[str](), []),
+        (21, "b", inactive, []),
+        (25, "b", inactive, ["a-web"]),
+    ):
+        observation = Observation(
+            source="table",
+            read=ReadTime(time, time),
+            inactive=history,
+            tracked=tracked,
+            last=last,
+            confirm_after=5,
+        )
+        plan = planned(cluster, rows(*uids), WEB, observation=observation)
+        assert list(deleted(plan)) == deletes
+        last = plan.absent.absences
+
+
+def test_inactive_row_of_the_first_read_is_confirmed() -> None:
+    inactive = frozenset({"a"})
+    observation = Observation(
+        source="table", confirm_after=5, inactive=inactive, tracked=inactive, read=ReadTime(9, 10)
+    )
+    plan = planned(running("a", "b"), rows("b"), WEB, observation=observation)
+    assert (deleted(plan), plan.absent.next_read) == ({}, 15)
 
 
 def test_missing_form_deletes_when_it_is_confirmed() -> None:
@@ -283,9 +352,10 @@ def test_disabled_guard_holds_no_doubtful_deletion() -> None:
     assert list(deleted(plan)) == ["a-web"]
 
 
-def test_inactive_row_is_not_doubtful() -> None:
+def test_deactivated_row_is_not_doubtful() -> None:
     hub = a_hub(deletion_guard=DeletionGuard())
-    observation = Observation(inactive=frozenset({"a"}))
+    inactive = frozenset({"a"})
+    observation = Observation(inactive=inactive, last=Absences(tracked=inactive))
     table = [ARow(None), ARow("b")]
     plan = planned(running("a", "b"), table, WEB, hub=hub, observation=observation)
     assert list(deleted(plan)) == ["a-web"]

@@ -43,8 +43,9 @@ def test_operator_that_restarts_half_way_completes_an_approved_doubtful_deletion
     assert held.in_doubt == ("a-web", "b-web")
     hub = approved(held.held_message(GUARDED).rpartition(", ")[2])
     cluster.edit("b-web", deletion_timestamp=NOON)
-    # The row of d is deactivated in the meantime, which is not in doubt.
-    observation = Observation(inactive=frozenset({"d"}))
+    # The row of d is deactivated after the first read of the new process, which is not in doubt.
+    inactive = frozenset({"d"})
+    observation = Observation(inactive=inactive, last=Absences(tracked=inactive))
     plan = planned(cluster, spoilt, WEB, hub=hub, observation=observation)
     assert [deletion.name for deletion in plan.deletes] == ["a-web", "d-web"]
 
@@ -53,7 +54,8 @@ def test_operator_that_restarts_half_way_completes_an_approved_doubtful_deletion
 def test_inactive_row_beside_an_active_one_that_is_not_planned_is_history(
     settled: tuple[str, ...], superseded: set[str]
 ) -> None:
-    observation = Observation(inactive=frozenset({"a"}), settled_uids=settled)
+    last = Absences(tracked=frozenset({"a"}))
+    observation = Observation(inactive=frozenset({"a"}), settled_uids=settled, last=last)
     plan = planned(Cluster(), [], WEB, observation=observation)
     assert plan.absent.absences.superseded == superseded
 
@@ -102,7 +104,8 @@ def test_protected_node_is_named_when_its_absence_is_confirmed() -> None:
         observation = Observation(read=read, now=time, last=last, confirm_after=5, **parts)
         return planned(cluster, [], WEB, hub=GUARDED, observation=observation)
 
-    first = observed(NO_ABSENCES, 10, inactive=frozenset({"b"}))
+    tracked = Absences(tracked=frozenset({"b"}))
+    first = observed(tracked, 10, inactive=frozenset({"b"}))
     assert list(kept_by_protection(first)) == ["b-web"]
     # Another read is made for deletions only.
     assert (first.absent.next_read, first.absent.unconfirmed) == (None, frozenset())

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lynq.api import DeletionGuard
+from lynq.api.node_metadata import pair_or_spec
 from lynq.core.guard.absence import NO_ABSENCES, Absences, ReadTime
 from lynq.core.hub.plan import HubPlan
 from lynq.core.hub.prune import Observation
@@ -20,7 +22,17 @@ from lynq.core.hub.selected_rows import (
     differing_rows,
 )
 from lynq.core.hub.state import ReadRows, UserRequests
-from unit.core.hub.fixtures import NOON, WEB, ARow, a_hub, at, deleted, planned, running
+from unit.core.hub.fixtures import (
+    NOON,
+    WEB,
+    ARow,
+    Cluster,
+    a_hub,
+    at,
+    deleted,
+    planned,
+    running,
+)
 
 HUB = a_hub(deletion_guard=DeletionGuard(max_count=1000))
 CONFIRM_AFTER = 5.0
@@ -177,19 +189,22 @@ def test_many_merges_keep_all_rows() -> None:
 
 @dataclass
 class Observer:
-    """A hub that plans after each of its reads; its nodes stay, whatever is planned."""
+    """A hub that plans after each of its reads, and creates nodes; it deletes none."""
 
     last: ReadRows | None = None
     absences: Absences = NO_ABSENCES
-    cluster: Any = field(default_factory=lambda: running("a", "b", "c"))
+    cluster: Cluster = field(default_factory=lambda: running("a", "b", "c"))
+    creates: bool = True
 
     def read(self, table: Iterable["TableRow"], time: float) -> set[str]:
         """Read all rows, and return the nodes that are deleted."""
         rows = [each for each in table if each.active]
         uids = {each.uid for each in table if not each.active and each.uid}
+        tracked = frozenset(pair_or_spec(node).uid for node in self.cluster.nodes.values())
         self.last = complete(
             *(row(each.uid, each.plan) for each in rows),
-            inactive=uids & {"a", "b", "c"},
+            inactive=uids & tracked,
+            tracked=tracked,
             time=ReadTime(time, time),
         )
         return self._plan(time)
@@ -213,6 +228,8 @@ class Observer:
     def _plan(self, time: float) -> set[str]:
         plan = self.plan(time)
         self.absences = plan.absent.absences
+        if self.creates:
+            self.cluster.apply(replace(plan, updates=(), deletes=()))
         return set(deleted(plan))
 
     def plan(self, time: float) -> HubPlan:
@@ -222,6 +239,7 @@ class Observer:
             read=self.last.time,
             now=time,
             inactive=self.last.inactive,
+            tracked=self.last.tracked,
             last=self.absences,
             confirm_after=CONFIRM_AFTER,
         )
@@ -262,7 +280,9 @@ def test_selected_reads_delete_nothing_that_complete_reads_alone_would_not(
 ) -> None:
     """Two hubs make the same complete reads; one of them selects rows in between."""
     table = [TableRow("a"), TableRow("b"), TableRow("c")]
-    polling, pushed = Observer(), Observer()
+    pushed = Observer()
+    # The nodes are the same ones, or the reads would track different rows.
+    polling = Observer(cluster=pushed.cluster, creates=False)
     time = 10.0
     allowed = polling.read(table, time)
     assert pushed.read(table, time) <= allowed
@@ -277,6 +297,56 @@ def test_selected_reads_delete_nothing_that_complete_reads_alone_would_not(
         if is_read:
             allowed = polling.read(table, time)
             assert pushed.read(table, time) <= allowed
+
+
+@dataclass(frozen=True)
+class PastRead:
+    """A complete read, as a model that has seen every row sees it."""
+
+    time: float
+    active: frozenset[str]
+    inactive: frozenset[str]
+
+    @classmethod
+    def of(cls, table: Iterable[TableRow], time: float) -> "PastRead":
+        rows = list(table)
+        return cls(
+            time,
+            frozenset(each.uid for each in rows if each.active),
+            frozenset(each.uid for each in rows if not each.active),
+        )
+
+
+def may_delete(uid: str, reads: Sequence[PastRead]) -> bool:
+    """Return whether the row was deactivated, or is missing for long enough."""
+    absent = list(takewhile(lambda read: uid not in read.active, reversed(reads)))
+    if not absent:
+        return False
+    if reads[-1].time - absent[-1].time >= CONFIRM_AFTER:
+        return True
+    before = reads[: -len(absent)]
+    is_inactive = all(uid in read.inactive for read in absent)
+    return is_inactive and bool(before) and uid not in before[-1].inactive
+
+
+ROWS_OF_UID = st.sampled_from([(), (True,), (False,), (False, True)])
+"""Whether each row of one uid is active."""
+
+
+@given(st.lists(st.tuples(ROWS_OF_UID, ROWS_OF_UID, st.sampled_from([0.5, 3.0]), st.booleans())))
+def test_row_is_deleted_at_once_only_if_the_active_row_became_inactive(
+    steps: list[tuple[tuple[bool, ...], tuple[bool, ...], float, bool]],
+) -> None:
+    hub, reads, time = Observer(), list[PastRead](), 10.0
+    for known, new, pause, is_selected in steps:
+        table = [TableRow("a", active) for active in known] + [TableRow("b"), TableRow("c")]
+        table += [TableRow("d", active) for active in new]
+        time += pause
+        outcome = hub.select(table, ["a", "d"], time) if is_selected and reads else None
+        if outcome is None:
+            reads.append(PastRead.of(table, time))
+            outcome = hub.read(table, time)
+        assert all(may_delete(name.removesuffix("-web"), reads) for name in outcome)
 
 
 def test_row_that_was_selected_beside_a_spoilt_uid_is_not_deleted() -> None:

@@ -80,6 +80,15 @@ def test_deletion_that_waits_alternates_with_new_writes() -> None:
     assert names(execution) == ["c", "a", "d", "b"]
 
 
+def test_deletions_that_wait_keep_their_order() -> None:
+    cluster = Cluster()
+    synced(cluster, rows("a", "b"), a_form())
+    plan = planned(cluster, (), a_form())
+    waiting = PlanExecution.of(a_hub(), plan, NOON)
+    waiting.remaining.reverse()
+    assert names(PlanExecution.of(a_hub(), plan, NOON, replaced=waiting)) == ["b", "a"]
+
+
 @given(st.lists(st.sampled_from("abcdefgh"), unique=True), st.sets(st.sampled_from("abcdefgh")))
 def test_each_write_is_sent_once_and_those_that_wait_keep_their_order(
     waiting: list[str], desired: set[str]
