@@ -10,6 +10,7 @@ import pytest
 from pymysqlreplication import row_event
 
 from certificates import Authority
+from databases import mariadb_session
 from lynq.api import TlsMode
 from lynq.sources import TLS
 from lynq.sources.mysql import binlog
@@ -151,12 +152,18 @@ async def test_untrusted_certificate_is_reported(database: MySQLPush) -> None:
 
 
 async def test_xa_transaction_is_reported_at_its_commit(database: MySQLPush) -> None:
-    async with count_changes(database.settings, "tenants") as notifier:
-        await database.execute(
+    # A prepared transaction belongs to its connection until the server has noticed its end.
+    async with (
+        count_changes(database.settings, "tenants") as notifier,
+        mariadb_session(database.server) as execute,
+    ):
+        await execute(
             "XA START 'x'", "INSERT INTO tenants VALUES (9, '')", "XA END 'x'", "XA PREPARE 'x'"
         )
-        await eventually(lambda: notifier.changes == 2)
-        await database.execute("XA COMMIT 'x'")
+        try:
+            await eventually(lambda: notifier.changes == 2)
+        finally:
+            await execute("XA COMMIT 'x'")
         await eventually(lambda: notifier.changes > 2)
 
 

@@ -165,3 +165,13 @@ async def test_turn_ends_when_new_rows_were_read() -> None:
     assert [write.name for write in execution.remaining] == [
         write.name for write in execution.plan.creates if write.name not in nodes.created
     ]
+
+
+async def test_request_that_was_withdrawn_does_not_interrupt_the_writes() -> None:
+    """The plan of a hub with an approval is carried out after the annotation was removed."""
+    approved = a_hub(annotations={"lynq.sh/approve-deletion": "0123456789abcdef"})
+    inputs = PlanInputs(hub=approved, forms=[FormCandidate(WEB)], rows=rows(*UIDS), nodes=())
+    execution = PlanExecution.of(approved, plan_hub(inputs, NOON), NOON)
+    nodes = Nodes()
+    await an_applier(Cache(a_hub()), nodes, 60).apply(execution, a_synced_state())
+    assert len(nodes.created) == len(UIDS)

@@ -138,7 +138,9 @@ class PlanApplier:
         result, now = execution.result, self._context.clock()
         if result.stopped or result.is_outage:
             return True
-        return must_interrupt(execution.hub, state.read, state.plan, now)
+        # The hub of the plan may have requests that were withdrawn since.
+        hub = self._context.hubs.get(execution.hub.metadata.key) or execution.hub
+        return must_interrupt(hub, state.read, state.plan, now)
 
     def _limit(self, hub: ObjectKey) -> int:
         max_backlog = _BACKLOG_PER_WORKER * self._context.options.node_workers

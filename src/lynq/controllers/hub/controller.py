@@ -7,6 +7,7 @@ of the steps; the modules beside it implement them.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Final
 
 import structlog
@@ -161,6 +162,14 @@ class HubController:
         if must_read(hub, state.read, state.plan, now):
             self._reader.start(hub, state)
         self._push.ensure(hub, state)
+        try:
+            await self._plan_and_apply(hub, state, now)
+        except BaseException:
+            # The plan, or the rest of its writes, is lost.
+            state.plan.requested = True
+            raise
+
+    async def _plan_and_apply(self, hub: LynqHub, state: HubState, now: datetime) -> None:
         rows = state.read.rows
         if rows and must_plan(hub, state.read, state.plan, state.write, now):
             # Replaces the rest of the last plan; writes that are still required are in both.
@@ -180,7 +189,7 @@ class HubController:
 
     async def _apply(self, hub: LynqHub, state: HubState, execution: PlanExecution) -> None:
         """Send the rest of a plan for one turn, but only confirmed deletions."""
-        # Cleared first: if this turn raises, the remaining writes are unknown and are re-planned.
+        # Cleared first: if this turn raises, the remaining writes are unknown.
         state.write.execution = None
         execution.restrict_deletions(await self._confirmer.confirm(execution))
         if not await self._guard_status.count_deletions(execution):

@@ -104,8 +104,17 @@ def united(uids: frozenset[str] | None, others: frozenset[str] | None) -> frozen
 class _Repeat:
     """A change that is announced again."""
 
+    times: int
+    """How many times it was repeated so far."""
     due: float
     uids: frozenset[str] | None
+
+    def add(self, uids: frozenset[str] | None) -> None:
+        """Repeat a change of these rows, too."""
+        was_known, self.uids = self.uids is not None, united(self.uids, uids)
+        if was_known and self.uids is None:
+            # Changes of unknown rows are repeated less often, and not after so many times.
+            self.times = 0
 
 
 class ChangeNotifier:
@@ -123,8 +132,7 @@ class ChangeNotifier:
         self._changed_at = math.inf
         self._uids: frozenset[str] | None = frozenset()
         self._unsettled: frozenset[str] | None = frozenset()
-        self._repeats: dict[tuple[bool, int], _Repeat] = {}
-        """By whether the rows are known, and how often the change was repeated."""
+        self._repeats: list[_Repeat] = []
         # The next ARRIVED is delivered no earlier than this.
         self._due = -math.inf
 
@@ -163,7 +171,7 @@ class ChangeNotifier:
             if change := self._next(now):
                 return change
             due = [-math.inf] if self._changed else []
-            due += [repeat.due for repeat in self._repeats.values()]
+            due += [repeat.due for repeat in self._repeats]
             await self._wait(max(min(due), self._due) - now if due else None)
 
     def _next(self, now: float) -> SourceChange | None:
@@ -172,7 +180,7 @@ class ChangeNotifier:
         if self._state != self._delivered:
             self._delivered = self._state
             return self._state
-        repeated = [key for key, repeat in self._repeats.items() if repeat.due <= now]
+        repeated = [repeat for repeat in self._repeats if repeat.due <= now]
         if now < self._due or not (self._changed or repeated):
             return None
         self._due = now + self._timing.interval
@@ -181,10 +189,10 @@ class ChangeNotifier:
         uids, unsettled = self._uids, self._unsettled
         self._changed, self._changed_at = False, math.inf
         self._uids = self._unsettled = frozenset()
-        for key in sorted(repeated, reverse=True):
-            repeat = self._repeats.pop(key)
+        self._repeats = [repeat for repeat in self._repeats if repeat.due > now]
+        for repeat in repeated:
             uids = united(uids, repeat.uids)
-            self._repeat(key[1] + 1, repeat.uids, now)
+            self._repeat(repeat.times + 1, repeat.uids, now)
         if unsettled is None or unsettled:
             self._repeat(0, unsettled, now)
         return SourceChange(SourceChangeKind.ARRIVED, waited=waited, uids=uids)
@@ -192,18 +200,20 @@ class ChangeNotifier:
     def _repeat(self, times: int, uids: frozenset[str] | None, now: float) -> None:
         """Announce a change again that was repeated so many times.
 
-        Changes that were repeated equally often are repeated together, so none is put off by
-        others that follow.
+        Changes that were repeated equally often are repeated together, unless less than half of
+        the delay is left: others that follow do not put off a repeat, nor hurry the next one.
         """
         timing = self._timing
         delays = timing.unknown_repeats if uids is None else timing.repeats
         if times >= len(delays):
             return
-        key = (uids is not None, times)
-        if pending := self._repeats.get(key):
-            pending.uids = united(pending.uids, uids)
-        else:
-            self._repeats[key] = _Repeat(now + delays[times], uids)
+        due = now + delays[times]
+        for pending in self._repeats:
+            is_alike = pending.times == times and (pending.uids is None) == (uids is None)
+            if is_alike and pending.due >= due - delays[times] / 2:
+                pending.add(uids)
+                return
+        self._repeats.append(_Repeat(times, due, uids))
 
     async def _wait(self, longest: float | None) -> None:
         """Wait for the next report of the listener, at most `longest` seconds."""
@@ -222,7 +232,7 @@ class PushTiming:
     interval: float = 0.02
     """Minimum between two notifications; the first one of a burst is delivered at once. The hub's
     pause between two reads follows their cost."""
-    repeats: tuple[float, ...] = (0.005, 0.025, 0.125, 0.625, 2.0)
+    repeats: tuple[float, ...] = (0.005, 0.025, 0.125, 0.625, 3.2)
     """Delays after which a change that may not be visible yet is announced again."""
     unknown_repeats: tuple[float, ...] = (0.1, 2.0)
     """The same for a change of unknown rows."""

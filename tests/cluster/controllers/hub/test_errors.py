@@ -9,6 +9,7 @@ import pytest
 from cluster.controllers.environment import HUBS, NODES, Environment
 from lynq.controllers.options import Shard
 from lynq.kube import Request, Response, Send
+from lynq.kube.errors import Fenced
 from waiting import eventually
 
 ROWS = tuple((f"t{number:03}", 1, "pro") for number in range(120))
@@ -214,3 +215,21 @@ async def test_missing_hub_label_is_restored(env: Environment) -> None:
             return bool(labels.get("lynq.sh/hub") == "hub")
 
         await eventually(labeled)
+
+
+async def test_write_is_planned_again_if_the_lease_was_in_doubt(env: Environment) -> None:
+    """The renewal may succeed a moment later; then the process goes on."""
+    env.set_rows(*ROWS[:1])
+    await env.create_hub(source={"syncInterval": "1h"})
+    await env.create_form()
+    fenced = iter([True])
+
+    async def fence_once(request: Request, send: Send) -> Response:
+        if request.verb == "create" and request.path.endswith(NODES.plural) and next(fenced, False):
+            raise Fenced("write not sent")
+        return await send(request)
+
+    env.client = env.client.intercepted(fence_once)
+    async with env.run_controllers():
+        await env.wait_for_nodes(*NAMES[:1])
+    assert not next(fenced, False)
