@@ -4,13 +4,11 @@ Nothing but the inventory, which the hub writes with the node, names the kind th
 so no watch would find the object (docs/adr/0028).
 """
 
+from built_in_resources import SERVICE_ACCOUNTS
 from cluster.controllers.environment import FORMS, NODES, Environment, Object
 from faults.crash import Crash, crashing_operator
-from lynq.kube import Resource
 from lynq.kube.errors import NotFound
 from waiting import eventually
-
-SERVICE_ACCOUNTS = Resource("", "v1", "ServiceAccount", "serviceaccounts", namespaced=True)
 
 
 def account(namespace: str, **fields: str) -> Object:

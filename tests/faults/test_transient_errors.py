@@ -1,5 +1,6 @@
 """Transient API errors do not change the readiness of nodes."""
 
+import asyncio
 from dataclasses import dataclass
 
 import pytest
@@ -101,6 +102,28 @@ async def test_new_resource_stays_progressing_and_siblings_are_applied(env: Envi
         failure.active = False
         await wait_for_node_ready(env, NODE)
         assert await event_count(env, "ApplyFailed") == 0
+
+
+async def test_write_that_is_rejected_late_is_repeated_after_its_back_off(
+    env: Environment,
+) -> None:
+    """A webhook that does not answer is an error after ten seconds; the back-off is one."""
+    pending = iter([True])
+
+    async def reject_late(request: Request, send: Send) -> Response:
+        if b'"new"' in (request.body or b"") and request.verb == "apply" and next(pending, False):
+            await asyncio.sleep(2)
+            raise api_error(request, InternalError, 500)
+        return await send(request)
+
+    env.client = env.client.intercepted(reject_late)
+    async with running_operator(env):
+        await create_node(env, entry("settings"))
+        await wait_for_node_ready(env, NODE)
+        await update_node(env, entry("settings", "new"))
+        # A node that is not ready is reconciled every 30 s in any case.
+        await wait_for_object(env, "settings", has_plan("new"), within=20)
+    assert next(pending, None) is None
 
 
 async def test_new_content_is_not_ready_before_it_is_written(env: Environment) -> None:

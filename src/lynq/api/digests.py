@@ -102,17 +102,15 @@ def _signature(node: LynqNode, key: InstallationKey) -> str:
 
 def _stored(value: Any) -> Any:  # noqa: ANN401 - any JSON
     """Return a value as the API server returns it: with all defaults, and 2.0 as 2."""
-    if type(value) in _UNCHANGED:
-        return value
-    if isinstance(value, msgspec.Struct):
-        value = msgspec.structs.asdict(value)
+    # Scalars are most of all values, and are not worth a call each.
     if isinstance(value, dict):
-        # Scalars are most of all values, and are not worth a call each.
         return {
             key: item if type(item) in _UNCHANGED else _stored(item) for key, item in value.items()
         }
     if isinstance(value, list | tuple):
-        return [_stored(item) for item in value]
+        return [item if type(item) in _UNCHANGED else _stored(item) for item in value]
+    if isinstance(value, msgspec.Struct):
+        return _stored(msgspec.structs.asdict(value))
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value

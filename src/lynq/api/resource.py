@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from enum import StrEnum
+from itertools import chain
+from operator import attrgetter
 from typing import Annotated, Any, Final
 
 from msgspec import Meta, field
@@ -212,12 +214,15 @@ RESOURCE_LISTS: Final = tuple((item.name, item.encode_name) for item in fields(R
 """Attribute name and JSON name of each list, in the canonical order."""
 
 
+_lists_of: Final = attrgetter(*(name for name, _ in RESOURCE_LISTS))
+_JSON_NAMES: Final = tuple(json_name for _, json_name in RESOURCE_LISTS)
+
+
 def resources_by_list(lists: ResourceLists) -> Iterator[tuple[str, Resources]]:
-    """Yield the JSON name and the resources of each list, in the canonical order."""
-    for name, json_name in RESOURCE_LISTS:
-        yield json_name, getattr(lists, name)
+    """Return the JSON name and the resources of each list, in the canonical order."""
+    return zip(_JSON_NAMES, _lists_of(lists), strict=True)
 
 
 def all_resources(lists: ResourceLists) -> Resources:
     """Return the resources of all lists in the canonical order."""
-    return tuple(resource for _, resources in resources_by_list(lists) for resource in resources)
+    return tuple(chain.from_iterable(_lists_of(lists)))

@@ -105,7 +105,7 @@ class WatchedKind:
         self._shard = shard
         self._is_workload = resource.kind in ROLLING_WORKLOADS
         self._on_change = on_change
-        self._own_writes: OwnWrites[ChildChange] = OwnWrites(on_change)
+        self._own_writes: OwnWrites[ChildChange] = OwnWrites(self._deliver)
         self.resource = resource
         has_body = reads_body(resource.api_version, resource.kind)
         self.into: type[Any] = FullObject if has_body else PartialObject
@@ -225,12 +225,14 @@ class WatchedKind:
         )
         version = version_of(new.resource_version) if new else DELETED
         may_be_own = not child_change.is_own_write and not child_change.became_ready
-        # It replaces an earlier change, of which progress says nothing.
-        held = replace(child_change, is_progress=False)
-        if may_be_own and self._own_writes.hold_back(change.key, held, version):
+        if may_be_own and self._own_writes.hold_back(change.key, child_change, version):
             # Nodes that wait for the object are woken by any write.
             child_change = replace(child_change, is_own_write=True)
         self._on_change(child_change)
+
+    def _deliver(self, held_back: ChildChange) -> None:
+        """Deliver a change that was held back; it may have replaced one that is no progress."""
+        self._on_change(replace(held_back, is_progress=False))
 
 
 class Children:

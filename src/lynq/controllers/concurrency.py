@@ -51,15 +51,17 @@ async def gather_or_cancel(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 async def run_beside(
-    work: Coroutine[Any, Any, T], after: float, action: Callable[[], Awaitable[None]]
+    work: Coroutine[Any, Any, T], delay: Callable[[], float], action: Callable[[], Awaitable[None]]
 ) -> T:
-    """Return the result of `work`; run `action` beside it if it takes longer than `after` seconds.
+    """Return the result of `work`; run `action` beside it if there is no `delay` any more.
 
-    A failure of either is raised, after the other has ended.
+    The delay is in seconds, and asked for again after they have passed. A failure of either is
+    raised, after the other has ended.
     """
     task = asyncio.create_task(work)
     try:
-        await asyncio.wait((task,), timeout=after)
+        while not task.done() and (seconds := delay()) > 0:
+            await asyncio.wait((task,), timeout=seconds)
         if not task.done():
             await action()
         return await task

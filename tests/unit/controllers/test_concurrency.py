@@ -2,6 +2,8 @@
 
 import asyncio
 import gc
+from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -13,6 +15,7 @@ from lynq.controllers.concurrency import (
     gather_or_cancel,
     run_beside,
 )
+from virtual_time import virtual_time
 from waiting import eventually, stays
 
 
@@ -46,6 +49,11 @@ async def test_first_failure_is_raised_as_itself_and_cancels_the_rest() -> None:
     assert ended.is_set()
 
 
+def delays(*seconds: float) -> Callable[[], float]:
+    """Return these delays one after the other, and then none."""
+    return partial(next, iter(seconds), 0)
+
+
 async def test_action_runs_beside_work_that_takes_long() -> None:
     acted = asyncio.Event()
 
@@ -56,7 +64,21 @@ async def test_action_runs_beside_work_that_takes_long() -> None:
         await acted.wait()
         return "done"
 
-    assert await run_beside(work(), 0.01, act) == "done"
+    assert await run_beside(work(), delays(0.01), act) == "done"
+
+
+@virtual_time
+async def test_action_waits_until_there_is_no_delay_any_more() -> None:
+    loop = asyncio.get_running_loop()
+    acted_at = 0.0
+
+    async def act() -> None:
+        nonlocal acted_at
+        acted_at = loop.time()
+
+    started = loop.time()
+    await run_beside(asyncio.sleep(10), delays(1, 2, 3), act)
+    assert acted_at - started == pytest.approx(6)
 
 
 async def test_quick_work_needs_no_action() -> None:
@@ -66,7 +88,7 @@ async def test_quick_work_needs_no_action() -> None:
     async def work() -> str:
         return "done"
 
-    assert await run_beside(work(), 10, act) == "done"
+    assert await run_beside(work(), delays(10), act) == "done"
 
 
 async def test_failed_action_cancels_the_work() -> None:
@@ -82,7 +104,7 @@ async def test_failed_action_cancels_the_work() -> None:
             ended.set()
 
     with pytest.raises(KeyError, match="changed"):
-        await run_beside(work(), 0, act)
+        await run_beside(work(), delays(0.01), act)
     assert ended.is_set()
 
 
@@ -95,7 +117,7 @@ async def test_failed_work_is_raised_as_itself() -> None:
         raise KeyError("one")
 
     with pytest.raises(KeyError, match="one"):
-        await run_beside(work(), 0, act)
+        await run_beside(work(), delays(), act)
 
 
 async def test_failure_of_work_is_not_logged_if_the_action_fails_too() -> None:
@@ -111,7 +133,7 @@ async def test_failure_of_work_is_not_logged_if_the_action_fails_too() -> None:
         raise KeyError("work")
 
     with pytest.raises(KeyError, match="action"):
-        await run_beside(work(), 0, act)
+        await run_beside(work(), delays(), act)
     gc.collect()
     assert not unretrieved
 

@@ -4,7 +4,7 @@ A rejected write is the failure of its resource only. An error that concerns eve
 a lost connection or a lost lease, ends the reconcile.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -14,14 +14,14 @@ from msgspec.structs import replace
 from lynq.api import LynqNode, ResourceState
 from lynq.controllers.concurrency import gather_or_cancel
 from lynq.controllers.impersonation import ClientSelector
-from lynq.controllers.node.observe import ObservedResource, Observer
+from lynq.controllers.node.observe import ObservedResource, Observer, key_of
 from lynq.controllers.node.state import NodeState
 from lynq.controllers.node.write import ResourceWrite, WriteResult
 from lynq.controllers.node.write_gate import WriteGate
 from lynq.core.graph.model import Graph
 from lynq.core.node.decide import PassContext
 from lynq.core.node.masking import mask_readiness
-from lynq.core.node.objects import owner_of
+from lynq.core.node.objects import ObjectIdentity, ObjectRef, owner_of
 from lynq.core.node.state import ResourceOutcome, WriteCause
 from lynq.core.node.status import readiness_losses
 from lynq.core.node.step import ReconcileStep, next_step
@@ -53,6 +53,23 @@ class ApplyProgress:
     def has_deferred_writes(self) -> bool:
         """Whether a write of the reconcile was deferred."""
         return any(resource.facts.is_deferred for resource in self.observed.values())
+
+    @property
+    def contested(self) -> Iterable[ObjectRef]:
+        """The observed objects that belong to another node."""
+        for outcome in self.step.outcomes:
+            is_observed = self.observed[outcome.id].child is not None
+            if is_observed and outcome.state is ResourceState.CONFLICTED:
+                yield outcome.ref
+
+    def is_outdated(self, identities: Collection[ObjectIdentity]) -> bool:
+        """Return whether the cache has another state of one of these objects than was observed."""
+        for resource in self.observed.values():
+            if resource.kind is not None and resource.ref.identity in identities:
+                observed, cached = resource.child, resource.kind.child(key_of(resource.ref))
+                if (observed and observed.live) != (cached and cached.live):
+                    return True
+        return False
 
 
 class Applier:
@@ -99,7 +116,7 @@ class Applier:
             results = await gather_or_cancel(
                 self._send(
                     ResourceWrite(
-                        client, self._observer, node, state, observed[write.id], write, clock()
+                        client, self._observer, node, state, observed[write.id], write, clock
                     )
                 )
                 for write in progress.step.writes

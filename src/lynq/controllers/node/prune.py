@@ -6,10 +6,12 @@ leader can be behind, and another node may have adopted the object since. An obj
 or released is read first (`release`).
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
+from typing import Final
 
 import structlog
 from msgspec.structs import replace
@@ -49,6 +51,9 @@ from lynq.core.node.prune import (
 from lynq.core.node.state import ResourceOutcome
 from lynq.kube import Discovery, Resource
 from lynq.kube.errors import Conflict, GroupUnavailable, KubeError, NotFound, UnknownKind
+
+_CONTENDERS_LIFETIME: Final = 0.1
+"""Seconds for which the nodes in conflict that were read before a wave are not read again."""
 
 _log = structlog.get_logger(__name__)
 
@@ -283,12 +288,23 @@ class Pruner:
         now: datetime,
     ) -> bool:
         """Delete, release or retain an object; return False if that is deferred."""
+        asked_at = asyncio.get_running_loop().time()
 
         async def execute() -> bool:
-            await self._execute(deletion, node, state, result, now)
+            # A node may have come to desire the object meanwhile. The next step retains the object.
+            if deletion.retain or not await self._is_contested(deletion.item.ref, node, asked_at):
+                await self._execute(deletion, node, state, result, now)
             return True
 
         return bool(await self._gate.send(node, deletion.item.ref, execute))
+
+    async def _is_contested(self, ref: ObjectRef, node: LynqNode, asked_at: float) -> bool:
+        """Return whether another node desires an object whose deletion was asked for then."""
+        if self._claims.contender(ref, node):
+            return True
+        if asyncio.get_running_loop().time() - asked_at < _CONTENDERS_LIFETIME:
+            return False
+        return ref.identity in await self._claims.current_contenders(node)
 
     async def _execute(
         self,

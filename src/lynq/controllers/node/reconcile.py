@@ -6,6 +6,7 @@ by the next watch event or deadline. Objects that left the form are pruned after
 applied, because their successors may be rejected.
 """
 
+import asyncio
 import time
 from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from lynq.controllers.concurrency import gather_or_cancel, run_beside
 from lynq.controllers.context import ControllerContext
 from lynq.controllers.node.apply import Applier, ApplyProgress
 from lynq.controllers.node.claims import NodeClaims
-from lynq.controllers.node.observe import ObservedResource, Observer, key_of
+from lynq.controllers.node.observe import ObservedResource, Observer
 from lynq.controllers.node.prune import Pruner, PruneResult
 from lynq.controllers.node.state import NodeState, NodeStates
 from lynq.controllers.node.status import StatusReporter, status_report
@@ -276,7 +277,7 @@ class NodeReconciler:
         report: StatusReport,
         apply: Coroutine[Any, Any, ApplyProgress],
     ) -> tuple[LynqNode, ApplyProgress]:
-        """Apply the resources; if that takes long, list the objects of a new node meanwhile."""
+        """Apply the resources; if a write takes long, list the objects of a new node meanwhile."""
         if lists_objects(node):
             return node, await apply
         written = [node]
@@ -286,7 +287,15 @@ class NodeReconciler:
                 written.append(await self._write_inventory(node, state, status))
 
         timing, is_busy = self._context.timing, self._context.client.is_busy
-        delay = timing.busy_report_delay if is_busy else timing.inventory_report_delay
+        longest = timing.busy_report_delay if is_busy else timing.inventory_report_delay
+        loop = asyncio.get_running_loop()
+        state.write_sent_at = loop.time()
+
+        def delay() -> float:
+            if self._gate.is_queued(node.metadata.key):
+                return timing.deferred_write_check
+            return state.write_sent_at + longest - loop.time()
+
         progress = await run_beside(apply, delay, list_objects)
         return written[-1], progress
 
@@ -308,8 +317,8 @@ class NodeReconciler:
         was recorded as contested has woken none.
         """
         before = state.contested
-        self._states.set_contested(node, _contested(progress))
-        return _has_changed(progress, state.contested - before)
+        self._states.set_contested(node, progress.contested)
+        return progress.is_outdated(state.contested - before)
 
     def _requeue(
         self,
@@ -366,25 +375,6 @@ def _previously_applied(
 def _was_reported(node: LynqNode) -> bool:
     """Return whether the status reports the current generation."""
     return node.status.observed_generation == node.metadata.generation
-
-
-def _contested(progress: ApplyProgress) -> Iterable[ObjectRef]:
-    """Yield the observed objects that belong to another node."""
-    for outcome in progress.step.outcomes:
-        is_observed = progress.observed[outcome.id].child is not None
-        if is_observed and outcome.state is ResourceState.CONFLICTED:
-            yield outcome.ref
-
-
-def _has_changed(progress: ApplyProgress, identities: Iterable[ObjectIdentity]) -> bool:
-    """Return whether the cache has another state of one of these objects than was observed."""
-    identities = frozenset(identities)
-    for resource in progress.observed.values():
-        if resource.kind is not None and resource.ref.identity in identities:
-            observed, cached = resource.child, resource.kind.child(key_of(resource.ref))
-            if (observed and observed.live) != (cached and cached.live):
-                return True
-    return False
 
 
 def _desired_state(node: LynqNode) -> _DesiredState | InvalidNode:

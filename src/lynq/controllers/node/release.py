@@ -23,7 +23,7 @@ from lynq.core.node.adoption_policy import REPLACED
 from lynq.core.node.inventory import InventoryItem
 from lynq.core.node.managed_fields import migration_patch
 from lynq.core.node.objects import Owner
-from lynq.core.node.ownership import is_lost
+from lynq.core.node.ownership import is_lost, is_owned_by
 from lynq.core.node.ownership_patches import marks_removal_patch, orphan_patch
 from lynq.core.node.prune import ObjectDeletion
 from lynq.kube import Client, PartialObject, Resource
@@ -33,7 +33,7 @@ _log = structlog.get_logger(__name__)
 
 
 class ObjectChanged(Exception):  # noqa: N818 - says what happened
-    """The object was replaced by another one of the same name, or has another owner."""
+    """The object was replaced by another one, has another owner, or was released before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +122,8 @@ async def _read(
     ref = deletion.item.ref
     live = await client.get(kind.resource, ref.name, ref.namespace or None, into=PartialObject)
     current = kind.child_of(live).live
-    if current.uid != deletion.uid or is_lost(current, ref, owner):
-        raise ObjectChanged(f"{ref} has another owner")
+    # A second release would find no mark of a replaced body, and remove all of it.
+    was_released = deletion.release and not is_owned_by(current, ref, owner, is_listed=True)
+    if current.uid != deletion.uid or is_lost(current, ref, owner) or was_released:
+        raise ObjectChanged(f"{ref} has another owner, or none")
     return live.metadata

@@ -106,6 +106,8 @@ class NodeState:
     """The uid of the protected object that was reported to block the deletion of the node."""
     row_changed_at: datetime | None = None
     """When the row changed, until the node is Ready with it."""
+    write_sent_at: float = 0.0
+    """The time of the event loop at which the last write of an object was sent."""
     status_written_at: datetime = _NEVER
     progress_postponed_at: datetime | None = None
     """When the first status of a new node was postponed; None if it was not."""

@@ -6,6 +6,7 @@ lost lease, are raised.
 """
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -81,7 +82,7 @@ class ResourceWrite:
     observed: ObservedResource
     """The resource with the live object that the write is decided for."""
     write: Write
-    now: datetime
+    clock: Callable[[], datetime]
     _response: Any = field(default=None, init=False)
     """The object in the answer to the last write: a dict, or of the kind's struct."""
 
@@ -90,12 +91,13 @@ class ResourceWrite:
         kind = self.observed.kind
         if kind is None:
             raise AssertionError("a resource without a watched kind is not written")
+        self.state.write_sent_at = asyncio.get_running_loop().time()
         with kind.writing(key_of(self.write.ref)):
             return await self._send_to(kind)
 
     async def _send_to(self, kind: WatchedKind) -> WriteResult:
         attempt = begin_write(
-            _observed_object(self.observed), self.write, owner_of(self.node), self.now
+            _observed_object(self.observed), self.write, owner_of(self.node), self.clock()
         )
         while isinstance(attempt.action, NextRequest):
             attempt = await self._perform(attempt, kind)
@@ -210,7 +212,8 @@ class ResourceWrite:
         child = kind.child(key_of(ref))
         is_cached = child is not None and child.resource_version == obj.metadata.resource_version
         digest = self._written_digest(child if child and is_cached else kind.child_of(obj))
-        last_write = self.state.record_write(ref, self._content_hash, digest, cause, self.now)
+        now = self.clock()
+        last_write = self.state.record_write(ref, self._content_hash, digest, cause, now)
         _log.info("resource written", resource=self.write.id, object=str(ref), cause=cause.value)
         after = self.observed.with_child(child).with_last_write(last_write, was_written=True)
         return self._result(after, is_accepted=True, previous_managers=previous_managers)
@@ -224,7 +227,9 @@ class ResourceWrite:
 
     def _reject(self, rejected: Rejected) -> WriteResult:
         rejection, ref = rejected.rejection, self.write.ref
-        last_write = self.state.record_rejection(ref, self._content_hash, rejection, self.now)
+        # The back-off begins with the answer: a webhook that hangs is an error after ten seconds.
+        now = self.clock()
+        last_write = self.state.record_rejection(ref, self._content_hash, rejection, now)
         after = self.observed.with_last_write(last_write, was_written=True)
         if not rejected.is_reported:
             return self._result(after)

@@ -7,7 +7,7 @@ writes of one group hold all requests that may be in flight.
 """
 
 import asyncio
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
@@ -36,10 +36,13 @@ class WriteGate:
     ) -> None:
         """`slow_limit` bounds the writes of a slow kind, `group_limit` those of any group."""
         self._requeue = requeue
-        self._limits = WriteLimits(slow_limit, timing.slow_kind)
+        # A group with fewer slots than the limit of slow kinds would never reach that limit.
+        self._limits = WriteLimits(min(slow_limit, group_limit), timing.slow_kind)
         self._group_limit = group_limit
         self._timing = timing
-        self._slots: WeakValueDictionary[WriteGroup, asyncio.Semaphore] = WeakValueDictionary()
+        self._slots: WeakValueDictionary[WriteGroup, _Slots] = WeakValueDictionary()
+        self._queued: dict[ObjectKey, list[WriteGroup]] = {}
+        """The groups in which writes of a node wait for a slot."""
         self._waiting: dict[WriteGroup, OrderedDict[ObjectKey, None]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = 0.0
@@ -57,11 +60,19 @@ class WriteGate:
         if self._defer(group, key):
             return None
         # Held until the end: it exists as long as a write of the group does.
-        slots = self._slots.setdefault(group, asyncio.Semaphore(self._group_limit))
-        with self._report_if_slow(group, key):
-            async with slots:
-                # Older writes may have turned out to be slow meanwhile.
-                return None if self._defer(group, key) else await self._record(group, write)
+        slots = self._slots.setdefault(group, _Slots(self._group_limit))
+        slot = slots.take()
+        try:
+            with self._report_if_slow(group, key):
+                is_taken = slot.done() or await self._wait(slot, group, key)
+                return await self._record(group, write) if is_taken else None
+        finally:
+            slots.free(slot)
+
+    def is_queued(self, key: ObjectKey) -> bool:
+        """Return whether a write of the node waits for earlier ones, which are answered."""
+        groups = self._queued.get(key, ())
+        return any(not self._limits.is_slow(group, _now()) for group in groups)
 
     def record_status_write(self, seconds: float) -> None:
         """Record how long the status write of a node took; other writes are compared with it."""
@@ -77,6 +88,21 @@ class WriteGate:
         self._waiting.clear()
         if self._timer is not None:
             self._timer.cancel()
+
+    async def _wait(self, slot: asyncio.Future[None], group: WriteGroup, key: ObjectKey) -> bool:
+        """Wait for a slot; return False if earlier writes are slow, and the write is deferred."""
+        queued = self._queued.setdefault(key, [])
+        queued.append(group)
+        try:
+            while not slot.done():
+                await asyncio.wait((slot,), timeout=self._timing.deferred_write_check)
+                if self._defer(group, key):
+                    return False
+        finally:
+            queued.remove(group)
+            if not queued:
+                del self._queued[key]
+        return True
 
     def _defer(self, group: WriteGroup, key: ObjectKey) -> bool:
         if self._limits.admits(group, _now()):
@@ -136,6 +162,33 @@ class WriteGate:
         if self._waiting:
             # A node that was requeued may need its turn no more.
             self._requeue_in(self._timing.deferred_write_check)
+
+
+class _Slots:
+    """Bounds the writes of one group in flight. Further writes take a slot in their order."""
+
+    def __init__(self, number: int) -> None:
+        self._unused = number
+        self._queue: deque[asyncio.Future[None]] = deque()
+
+    def take(self) -> asyncio.Future[None]:
+        """Return a slot, which is done once it may be used."""
+        slot: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if self._unused:
+            self._unused -= 1
+            slot.set_result(None)
+        else:
+            self._queue.append(slot)
+        return slot
+
+    def free(self, slot: asyncio.Future[None]) -> None:
+        """Give a slot to the next write, or leave the queue."""
+        if not slot.done():
+            self._queue.remove(slot)
+        elif self._queue:
+            self._queue.popleft().set_result(None)
+        else:
+            self._unused += 1
 
 
 def _group(node: LynqNode, ref: ObjectRef) -> WriteGroup:

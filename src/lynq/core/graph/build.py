@@ -15,6 +15,8 @@ be deleted, and its inventory may contain resources that the form no longer defi
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
 
 from lynq.api import ResourceLists
 from lynq.api.resource import resources_by_list
@@ -29,6 +31,9 @@ from lynq.core.graph.problems import (
     unknown_dependency,
 )
 
+_GRAPHS: Final = 256
+"""Graphs that are kept: the nodes of a form have the same."""
+
 
 def entries_of(lists: ResourceLists) -> tuple[Entry, ...]:
     """Return the graph entries of all resources of a spec, in the canonical order."""
@@ -41,7 +46,11 @@ def entries_of(lists: ResourceLists) -> tuple[Entry, ...]:
 
 def build_graph(entries: Iterable[Entry]) -> Graph:
     """Return the graph of entries in the canonical order; raises GraphError with all problems."""
-    entries = tuple(entries)
+    return _build_graph(tuple(entries))
+
+
+@lru_cache(maxsize=_GRAPHS)
+def _build_graph(entries: tuple[Entry, ...]) -> Graph:
     if problems := find_problems(entries):
         raise GraphError(problems)
     dependencies = edges_between(entries)

@@ -225,26 +225,29 @@ def _rejected(
     # An object that is being deleted is not written, so the rejection is outdated.
     if rejection is None or (live is not None and live.is_deleting):
         return None
-    retry_at = facts.last_write.not_before if facts.last_write else None
-    # An expired back-off needs no requeue.
-    retry_at = retry_at if retry_at and retry_at > now else None
     if rejection.is_transient:
-        return _transiently_rejected(facts, desired, rejection, retry_at, now)
+        return _transiently_rejected(facts, desired, rejection, now)
     if rejection.is_conflict:
         state, reason = ResourceState.CONFLICTED, EventReason.RESOURCE_CONFLICT
     else:
         state, reason = ResourceState.FAILED, EventReason.APPLY_FAILED
-    return _outcome(facts, state, reason, rejection.message, requeue_at=retry_at)
+    return _outcome(facts, state, reason, rejection.message, requeue_at=_retry_at(facts, now))
+
+
+def _retry_at(facts: ResourceFacts, now: datetime) -> datetime | None:
+    """Return when a rejected write is repeated; None if that needs no requeue."""
+    not_before = facts.last_write.not_before if facts.last_write else None
+    if not_before is None or not_before > now:
+        return not_before
+    # A write whose back-off is over is due, unless this reconcile has sent it already.
+    return now if facts.was_written else None
 
 
 def _transiently_rejected(
-    facts: ResourceFacts,
-    desired: DesiredObject,
-    rejection: WriteRejection,
-    retry_at: datetime | None,
-    now: datetime,
+    facts: ResourceFacts, desired: DesiredObject, rejection: WriteRejection, now: datetime
 ) -> ResourceOutcome:
     """Return the state of a resource during a transient error, which says nothing of its object."""
+    retry_at = _retry_at(facts, now)
     if _is_applied(facts.live, desired):
         outcome = _readiness(facts, now)
         return replace(outcome, requeue_at=earliest((outcome.requeue_at, retry_at)))

@@ -173,14 +173,18 @@ def next_prune_step(
     reason: OrphanReason,
 ) -> PruneStep:
     """Return the next wave of deletions; `entries` are the resources of the node's spec."""
+    entries = tuple(entries)
     remaining = [candidate for candidate in candidates if _remains(candidate, owner)]
     observed = {
         candidate.item.id
         for candidate in remaining
         if not candidate.is_unobserved and not candidate.held_until
     }
-    waves = removal_waves(entries, observed)
-    wave = frozenset(waves[0]) if waves else frozenset()
+    # The spec does not say what depends on a claim that left it: usually a workload that remains.
+    unlisted = observed.difference(entry.id for entry in entries)
+    claims = {each.item.id for each in remaining if _waits_for_pods(each)} & unlisted
+    waves = removal_waves(entries, observed - claims)
+    wave = claims.union(waves[0] if waves else ())
     deletions = tuple(
         _deletion(candidate, candidate.live, owner, reason)
         for candidate in remaining
@@ -224,6 +228,13 @@ def _remains(candidate: PruneCandidate, owner: Owner) -> bool:
     return is_owned_by(live, item.ref, owner, is_listed=item.is_listed)
 
 
+def _waits_for_pods(candidate: PruneCandidate) -> bool:
+    """Return whether the object is a claim that is deleted when no pod uses it any more."""
+    ref, live = candidate.item.ref, candidate.live
+    is_claim = (ref.group, ref.kind) == ("", "PersistentVolumeClaim")
+    return is_claim and live is not None and live.is_deleting
+
+
 def _is_due(candidate: PruneCandidate, live: LiveObject) -> bool:
     return not live.is_deleting and not candidate.held_until
 
@@ -247,7 +258,7 @@ def _is_own_namespace(ref: ObjectRef, owner: Owner) -> bool:
 
 
 def _outcome(
-    candidate: PruneCandidate, deletions: Mapping[ObjectRef, ObjectDeletion], wave: frozenset[str]
+    candidate: PruneCandidate, deletions: Mapping[ObjectRef, ObjectDeletion], wave: Collection[str]
 ) -> ResourceOutcome:
     item = candidate.item
     if candidate.held_until:

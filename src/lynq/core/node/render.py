@@ -10,6 +10,7 @@ would address another object. No error contains a value of the row, not even a r
 name is no name of an object.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -40,6 +41,7 @@ from lynq.template import (
 )
 
 _OUTLINE: Final = ("apiVersion", "kind", "metadata")
+_NOT_IN_A_PATH: Final = re.compile(r"[/%\s]")
 
 
 class RenderError(Exception):
@@ -138,7 +140,8 @@ class Renderer(Struct, frozen=True):
         """
         if resource.id in self.refused:
             raise RenderError(resource.id, "", self.refused[resource.id])
-        if names := called_functions(resource.target_namespace, Needs.SLOW):
+        target = resource.target_namespace
+        if target and (names := called_functions(target, Needs.SLOW)):
             problem = f"{', '.join(names)} is too slow here; call it in the manifest only"
             raise RenderError(resource.id, "targetNamespace", problem)
         manifest = _manifest(resource, with_body=with_body)
@@ -201,7 +204,7 @@ def check_name(resource_id: str, name: object) -> str:
         )
     if len(name) > NAME_LIMIT:
         problem = f"has {len(name)} characters, more than {NAME_LIMIT}; use trunc63"
-    elif name in {".", ".."} or any(char in "/%" or char.isspace() for char in name):
+    elif name in {".", ".."} or _NOT_IN_A_PATH.search(name):
         problem = 'contains "/", "%" or white space, or is "." or ".."'
     elif not name.isprintable():
         problem = "contains unprintable characters"

@@ -35,7 +35,7 @@ from lynq.core.node.conditions import (
     with_transition_times,
 )
 from lynq.core.node.inventory import InventoryItem, inventory_key
-from lynq.core.node.objects import ObjectRef, ref_of
+from lynq.core.node.objects import ObjectRef, contested_objects, ref_of
 from lynq.core.node.state import ResourceOutcome, fit
 from lynq.core.node.variables import VariablesError
 from lynq.core.randomness import random_source_of
@@ -291,6 +291,9 @@ def _entries(report: StatusReport, previous: NodeStatus) -> Iterator[ResourceSta
     # Kept while it is unknown whether the object is adopted, also if its id was renamed.
     adopted = {ref_of(entry).identity: entry.adopted_uid for entry in previous.resources}
     completed = {ref_of(entry).identity for entry in previous.resources if entry.completed}
+    # A resource whose object is unknown now may still desire the object of another node.
+    unresolved = {item.ref.identity for item in report.unresolved}
+    contested = unresolved.intersection(contested_objects(previous))
     refs: dict[EntryKey, ObjectRef] = {}
     for outcome in (*report.outcomes, *report.pruning):
         for ref in _refs(outcome, report.unresolved):
@@ -299,6 +302,8 @@ def _entries(report: StatusReport, previous: NodeStatus) -> Iterator[ResourceSta
                 entry = replace(entry, adopted_uid=adopted.get(ref.identity, ""))
             if ref.identity in completed:
                 entry = replace(entry, completed=True)
+            if ref.identity in contested:
+                entry = replace(entry, state=ResourceState.CONFLICTED)
             listed = refs.get(_entry_key(entry))
             if listed is not None and listed.group != ref.group:
                 # The group is no part of the key. Without its id the old object is still listed.

@@ -6,6 +6,7 @@ The step depends on its arguments only.
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,6 +18,12 @@ from lynq.core.graph.gate import GateAction, GateDecision, dependency_gate
 from lynq.core.graph.model import Graph
 from lynq.core.node.decide import PassContext, decide
 from lynq.core.node.state import ResourceFacts, ResourceOutcome, Write, earliest
+
+_BLOCKED: Final = {
+    GateAction.WAIT: ResourceState.WAITING,
+    GateAction.SKIP: ResourceState.SKIPPED,
+}
+"""The state of a resource that a dependency blocks."""
 
 
 class ReconcileStep(Struct, frozen=True):
@@ -53,14 +60,16 @@ def next_step(
             )
             outcome = _outcome(resource, gate, duplicates.get(resource_id), context)
             outcomes[resource_id] = outcome
-            states[resource_id] = outcome.state
+            # Dependents of a resource in conflict wait as it does.
+            states[resource_id] = _BLOCKED.get(gate.action, outcome.state)
     return ReconcileStep(tuple(outcomes[resource_id] for resource_id in graph.dependencies))
 
 
 def _outcome(
     facts: ResourceFacts, gate: GateDecision, duplicate_of: str | None, context: PassContext
 ) -> ResourceOutcome:
-    if gate.action in {GateAction.WAIT, GateAction.SKIP}:
+    # An object of another node is handed over only to a node that is in conflict about it.
+    if gate.action in _BLOCKED and not facts.claimant:
         return _blocked_by_dependency(facts, gate)
     if duplicate_of is not None:
         return _duplicate(facts, duplicate_of)
@@ -71,15 +80,13 @@ def _outcome(
 
 
 def _blocked_by_dependency(facts: ResourceFacts, gate: GateDecision) -> ResourceOutcome:
-    if gate.action is GateAction.SKIP:
-        state, reason = ResourceState.SKIPPED, str(EventReason.DEPENDENCY_SKIPPED)
-    else:
-        state, reason = ResourceState.WAITING, str(StateReason.DEPENDENCY_NOT_READY)
+    is_skipped = gate.action is GateAction.SKIP
+    reason = EventReason.DEPENDENCY_SKIPPED if is_skipped else StateReason.DEPENDENCY_NOT_READY
     return ResourceOutcome(
         id=facts.resource.id,
         ref=facts.ref,
-        state=state,
-        reason=reason,
+        state=_BLOCKED[gate.action],
+        reason=str(reason),
         message=gate.message,
         is_retained=facts.is_retained,
         is_completed=facts.is_completed,

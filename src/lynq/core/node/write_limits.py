@@ -141,6 +141,8 @@ class WriteLimits:
 
     def _late_starts(self, state: _GroupState, now: float) -> list[float]:
         """Return the starts of the late writes in flight, which are the first ones."""
+        if not state.pending:
+            return []
         late_after = self._late_after(now)
         return list(takewhile(lambda start: now - start >= late_after, state.pending.values()))
 

@@ -1,5 +1,6 @@
 """adoptionPolicy: objects that existed before a row named them."""
 
+import asyncio
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,6 +10,7 @@ import pytest
 
 from built_in_resources import DEPLOYMENTS
 from cluster.controllers.environment import NODES, Environment, Object
+from cluster.controllers.failover import WatchBlocker
 from cluster.controllers.node.builders import (
     NODE,
     annotations,
@@ -30,7 +32,10 @@ from cluster.controllers.running_operator import (
     wait_for_node_ready,
     wait_for_resource_state,
 )
+from lynq.kube import Request, Response, Send
+from lynq.kube.errors import ConnectionFailed
 from lynq.kube.resource import CONFIG_MAPS, NAMESPACES
+from waiting import eventually
 
 OWN = {"adoptionPolicy": "Own"}
 REFUSE = {"adoptionPolicy": "Refuse"}
@@ -46,6 +51,11 @@ async def create_foreign(env: Environment, **data: str) -> Object:
 def without_lynq(obj: Object) -> bool:
     """Return whether an object has no mark of the operator."""
     return "lynq.sh/" not in str(labels(obj) | annotations(obj)) and not owner_uids(obj)
+
+
+async def lists_nothing(env: Environment) -> bool:
+    """Return whether the status of the node lists no object any more."""
+    return not (await env.get(NODES, NODE))["status"].get("resources")
 
 
 @asynccontextmanager
@@ -187,6 +197,34 @@ async def test_forced_merge_and_replace_release_only_what_is_ours(
         await wait_for_deletion(env, NODES, NODE)
         live = await env.get(CONFIG_MAPS, "settings")
         assert live["data"] == released
+        assert without_lynq(live)
+
+
+async def test_replaced_object_is_released_once_although_the_cache_is_behind(
+    env: Environment,
+) -> None:
+    """A second release would find no mark of the replaced body, and remove all of it."""
+    await create_foreign(env, plan="theirs")
+    blocker, is_removed, failed = WatchBlocker(CONFIG_MAPS), asyncio.Event(), asyncio.Event()
+
+    async def fail_first_status(request: Request, send: Send) -> Response:
+        is_status = request.path.endswith(f"/{NODE}/status")
+        if is_status and is_removed.is_set() and not failed.is_set():
+            failed.set()
+            raise ConnectionFailed("the connection was lost")
+        return await send(request)
+
+    env.client = env.client.intercepted(blocker, fail_first_status)
+    async with running_operator(env):
+        await create_node(env, entry("settings", patchStrategy="replace", **FORCE))
+        await wait_for_node_ready(env, NODE)
+        blocker.block()
+        is_removed.set()
+        await update_node(env)
+        await failed.wait()
+        await eventually(lambda: lists_nothing(env))
+        live = await env.get(CONFIG_MAPS, "settings")
+        assert live["data"] == {"plan": "pro"}
         assert without_lynq(live)
 
 

@@ -1,5 +1,7 @@
 """conflictPolicy: Stuck and Force on objects with fields of other managers."""
 
+from pathlib import Path
+
 from cluster.controllers.environment import NODES, Environment, Object
 from cluster.controllers.node.builders import (
     NODE,
@@ -12,6 +14,7 @@ from cluster.controllers.node.builders import (
     exists,
     has_plan,
     labels,
+    manifest_entry,
     update_node,
     wait_for_event,
     wait_for_object,
@@ -24,6 +27,8 @@ from cluster.controllers.running_operator import (
     wait_for_node_ready,
     wait_for_resource_state,
 )
+from cluster.local.manifests import deployment
+from lynq.kube import Client, ClientOptions, Request, Response, Send, load_config
 from lynq.kube.resource import CONFIG_MAPS
 from waiting import stays
 
@@ -147,3 +152,46 @@ async def test_second_node_takes_over_object_released_by_first(
         await wait_for_node_ready(env, "beta-web")
         obj = await wait_for_object(env, "shared", has_plan("second"))
         assert "lynq.sh/orphaned-at" not in annotations(obj)
+
+
+async def test_node_that_waits_for_a_dependency_keeps_the_object_of_another_one(
+    env: Environment,
+) -> None:
+    never_ready = deployment("app", replicas=1, annotations={"local.lynq.sh/ready": "never"})
+    async with running_operator(env):
+        await create_node(env, entry("shared"))
+        await wait_for_node_ready(env, NODE)
+        uid = (await env.get(CONFIG_MAPS, "shared"))["metadata"]["uid"]
+        waiting = entry("shared", "second", dependIds=["app"])
+        app = manifest_entry("app", never_ready)
+        await create_node(env, waiting, deployments=[app], name="beta-web")
+        await wait_for_resource_state(env, "beta-web", "shared", "Conflicted")
+        await delete_node(env)
+        await wait_for_deletion(env, NODES, NODE)
+        assert (await env.get(CONFIG_MAPS, "shared"))["metadata"]["uid"] == uid
+
+
+async def test_object_that_another_node_desires_while_its_deletion_waits_is_handed_over(
+    env: Environment, kubeconfig: Path
+) -> None:
+    test_client = env.client
+
+    async def contest(request: Request, send: Send) -> Response:
+        if request.verb == "delete" and request.path.endswith("/configmaps/first"):
+            await create_node(env, entry("shared", "second"), name="beta-web")
+            await wait_for_resource_state(env, "beta-web", "shared", "Conflicted")
+        return await send(request)
+
+    # Of each kind, one object is written at a time.
+    options = ClientOptions(max_in_flight=2)
+    async with Client.connect(load_config(kubeconfig=kubeconfig), options=options) as client:
+        env.client = client.intercepted(contest)
+        async with running_operator(env):
+            env.client = test_client
+            await create_node(env, entry("first"), entry("shared"))
+            await wait_for_node_ready(env, NODE)
+            uid = (await env.get(CONFIG_MAPS, "shared"))["metadata"]["uid"]
+            await delete_node(env)
+            await wait_for_deletion(env, NODES, NODE)
+            await wait_for_node_ready(env, "beta-web")
+            assert (await env.get(CONFIG_MAPS, "shared"))["metadata"]["uid"] == uid

@@ -150,9 +150,62 @@ async def test_one_group_does_not_fill_the_requests_in_flight() -> None:
         assert len(api.slow) == 20
         assert await api.write("x", kind="Service") == "accepted"
     results = [write.result() for write in writes]
-    # When the first have been answered, the kind is known to be slow.
-    assert results.count("accepted") == 4 + 2
-    assert results.count(None) == 14
+    # When the first are late, the kind is known to be slow.
+    assert results.count("accepted") == 4
+    assert results.count(None) == 16
+
+
+@virtual_time
+async def test_writes_that_wait_are_deferred_when_the_earlier_ones_turn_out_to_be_slow() -> None:
+    """Otherwise the nodes of one hub hold all tasks until the API server has answered them."""
+    api = Api(slow_limit=10, group_limit=4)
+    async with asyncio.TaskGroup() as group:
+        writes = [group.create_task(api.write(f"n{number}")) for number in range(20)]
+        await asyncio.sleep(2)
+        results = [write.result() for write in writes if write.done()]
+        assert results == [None] * 16
+        assert await api.write("late") is None
+
+
+@virtual_time
+async def test_write_is_queued_while_earlier_ones_are_answered() -> None:
+    api = Api(group_limit=1)
+    api.seconds = 0.3
+    keys = [ObjectKey("shop", f"n{number}") for number in range(3)]
+    async with asyncio.TaskGroup() as group:
+        for key in keys:
+            group.create_task(api.write(key.name))
+        await asyncio.sleep(0.1)
+        assert [api.gate.is_queued(key) for key in keys] == [False, True, True]
+        await asyncio.sleep(0.3)
+        assert [api.gate.is_queued(key) for key in keys] == [False, False, True]
+    assert not any(map(api.gate.is_queued, keys))
+
+
+@virtual_time
+async def test_write_behind_slow_ones_is_not_queued() -> None:
+    api = Api(group_limit=1)
+    key = ObjectKey("shop", "second")
+    async with asyncio.TaskGroup() as group:
+        group.create_task(api.write("first"))
+        group.create_task(api.write("second"))
+        await asyncio.sleep(0.4)
+        assert api.gate.is_queued(key)
+        await asyncio.sleep(0.2)
+        assert not api.gate.is_queued(key)
+
+
+@virtual_time
+async def test_canceled_write_is_not_queued() -> None:
+    api = Api(group_limit=1)
+    first = asyncio.create_task(api.write("first"))
+    second = asyncio.create_task(api.write("second"))
+    await asyncio.sleep(0.1)
+    second.cancel()
+    await asyncio.wait([second])
+    assert not api.gate.is_queued(ObjectKey("shop", "second"))
+    assert await first == "accepted"
+    assert await api.write("third") == "accepted"
 
 
 @virtual_time

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from lynq.api import NodeStatus
-from lynq.core.node.objects import NOT_APPLIED, AppliedRecord, Owner
+from lynq.api import NodeStatus, ResourceState
+from lynq.core.node.objects import NOT_APPLIED, AppliedRecord, Owner, contested_objects, ref_of
 from lynq.core.node.ownership import (
     claimant_of,
     has_lost_ties,
@@ -147,3 +147,9 @@ def test_stripped_object_is_taken_over_if_our_fields_and_status_prove_it(
 ) -> None:
     live = replace(live_from(an_object()), digest=digest)
     assert is_takeover(live, HERE, an_owner(), record) is taken
+
+
+def test_contested_objects_are_those_in_conflict() -> None:
+    contested = replace(an_entry("a"), state=ResourceState.CONFLICTED)
+    status = NodeStatus(resources=(contested, an_entry("b")))
+    assert [*contested_objects(status)] == [ref_of(contested).identity]

@@ -75,11 +75,14 @@ def test_object_being_deleted_does_not_report_an_earlier_rejection() -> None:
     assert (outcome.state, outcome.reason) == (S.PROGRESSING, "Deleting")
 
 
+@pytest.mark.parametrize("rejection", [TRANSIENT, FINAL])
 @pytest.mark.parametrize("now", [SOON, LATER])
-def test_expired_back_off_is_not_requeued(now: datetime) -> None:
-    facts = replace(rejected(settled(), FINAL), was_written=True)
+def test_back_off_that_ended_during_other_writes_is_requeued_at_once(
+    now: datetime, rejection: WriteRejection
+) -> None:
+    facts = replace(rejected(settled(), rejection), was_written=True)
     outcome = decide(facts, replace(CONTEXT, now=now))
-    assert (outcome.state, outcome.requeue_at) == (S.FAILED, None)
+    assert (outcome.write, outcome.requeue_at) == (None, now)
 
 
 def test_deferred_write_keeps_an_unchanged_object_ready() -> None:

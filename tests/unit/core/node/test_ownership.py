@@ -293,6 +293,11 @@ def test_object_is_lost_to_another_node_and_as_an_orphan(
     assert is_lost(orphan, ref, owner)
 
 
+def test_object_with_the_labels_of_another_node_is_lost() -> None:
+    labels = {"lynq.sh/node": "other-web", "lynq.sh/node-namespace": "shop"}
+    assert is_lost(live_from(an_object(labels=labels)), HERE, an_owner())
+
+
 def test_object_without_a_tie_is_not_lost() -> None:
     """The garbage collector has removed the owner reference, or the labels name the node."""
     owner = an_owner()

@@ -197,6 +197,18 @@ def test_object_that_is_being_deleted_blocks_its_dependencies() -> None:
     ]
 
 
+def test_claim_that_waits_for_its_pods_blocks_no_workload() -> None:
+    """A claim that left the form is unknown to the spec, and deleted before everything else."""
+    ref = ObjectRef("v1", "PersistentVolumeClaim", "shop", "n-disk")
+    step = prune_step(
+        PruneCandidate(InventoryItem("disk", ref), live(is_deleting=True)),
+        PruneCandidate(item("app"), live()),
+        entries=(Entry("app"),),
+    )
+    assert [deletion.item.id for deletion in step.deletions] == ["app"]
+    assert [(o.id, o.reason) for o in step.outcomes] == [("disk", "Deleting"), ("app", "Deleting")]
+
+
 def test_failed_deletion_is_reported_and_retried() -> None:
     step = prune_step(PruneCandidate(item("a"), live(), problem="a finalizer of x holds it"))
     (outcome,) = step.outcomes
@@ -370,6 +382,11 @@ def test_node_that_is_read_before_a_deletion_gets_the_object() -> None:
     assert [deletion.retain for deletion in before.deletions] == [False, False]
     assert [deletion.retain for deletion in after.deletions] == [True, False]
     assert after.outcomes[0].message == 'being handed over to LynqNode "other"'
+
+
+def test_node_that_was_known_to_desire_an_object_is_not_forgotten() -> None:
+    candidate = PruneCandidate(item("a"), live(), contender='LynqNode "beta"')
+    assert with_contenders([candidate], {}) == [candidate]
 
 
 def test_retained_objects_need_no_contenders() -> None:

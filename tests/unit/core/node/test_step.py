@@ -3,19 +3,22 @@
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from lynq.api import ResourceState
 from lynq.core.graph.model import Entry
 from lynq.core.node.state import WriteRejection
 from lynq.core.node.step import ReconcileStep
-from lynq.core.readiness.verdict import READY
+from lynq.core.readiness.verdict import READY, Readiness, ReadinessState
 from unit.core.graph.strategies import acyclic_entries, transitive_dependencies
 from unit.core.node.fixtures import STARTING, Cluster
 from unit.core.node.nodes import NOW, a_resource
 
 S = ResourceState
+FAILED = Readiness(ReadinessState.FAILED, "Failed", "it failed")
 
 
 def cluster_of(entries: Any, **more: Any) -> Cluster:
@@ -141,3 +144,28 @@ def test_first_of_two_resources_for_one_object_is_written() -> None:
 
 def test_node_without_resources_has_an_empty_step() -> None:
     assert Cluster([]).step() == ReconcileStep(())
+
+
+@pytest.mark.parametrize("dependency", [READY, STARTING, FAILED])
+def test_object_of_another_node_is_in_conflict_whatever_it_depends_on(
+    dependency: Readiness,
+) -> None:
+    """A node that only waits for a dependency would desire nothing, and the object be deleted."""
+    cluster = Cluster([a_resource("app"), a_resource("data", depend_ids=("app",))])
+    (write,) = cluster.step().writes
+    cluster.accept(write, dependency)
+    data = cluster.facts["data"]
+    claimed = replace(data, live=cluster.facts["app"].live, claimant='LynqNode "acme"')
+    cluster.facts["data"] = claimed
+    assert states(cluster.step())["data"] is S.CONFLICTED
+
+
+def test_dependents_of_a_resource_in_conflict_wait_for_its_dependencies() -> None:
+    after = a_resource("after", depend_ids=("data",), skip_on_dependency_failure=False)
+    cluster = Cluster([a_resource("app"), a_resource("data", depend_ids=("app",)), after])
+    (write,) = cluster.step().writes
+    cluster.accept(write, STARTING)
+    data, live = cluster.facts["data"], cluster.facts["app"].live
+    cluster.facts["data"] = replace(data, live=live, claimant='LynqNode "acme"')
+    expected = {"app": S.PROGRESSING, "data": S.CONFLICTED, "after": S.WAITING}
+    assert states(cluster.step()) == expected
