@@ -8,8 +8,8 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -165,6 +165,13 @@ def postgresql() -> Iterator[Server]:
 
 async def in_mariadb(server: Server, *statements: str) -> None:
     """Run statements with all privileges."""
+    async with mariadb_session(server) as execute:
+        await execute(*statements)
+
+
+@asynccontextmanager
+async def mariadb_session(server: Server) -> AsyncIterator[Callable[..., Awaitable[None]]]:
+    """Yield a function that runs statements on one connection, with all privileges."""
     connection: Any = await asyncmy.connect(
         host=server.host,
         port=server.port,
@@ -174,8 +181,12 @@ async def in_mariadb(server: Server, *statements: str) -> None:
         autocommit=True,
     )
     async with connection, connection.cursor() as cursor:
-        for statement in statements:
-            await cursor.execute(statement)
+
+        async def execute(*statements: str) -> None:
+            for statement in statements:
+                await cursor.execute(statement)
+
+        yield execute
 
 
 async def in_postgresql(server: Server, *statements: str) -> None:

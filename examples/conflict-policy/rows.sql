@@ -1,3 +1,5 @@
+PRAGMA journal_mode = WAL;
+
 CREATE TABLE tenants (
   tenant_id TEXT PRIMARY KEY,
   active    INTEGER NOT NULL DEFAULT 1,

@@ -1,3 +1,5 @@
+PRAGMA journal_mode = WAL;
+
 CREATE TABLE previews (
   slug       TEXT PRIMARY KEY,              -- the branch as a DNS label; CI computes it
   branch     TEXT NOT NULL,

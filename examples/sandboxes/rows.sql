@@ -1,3 +1,5 @@
+PRAGMA journal_mode = WAL;
+
 CREATE TABLE sandboxes (
   name       TEXT PRIMARY KEY,
   owner      TEXT NOT NULL,

@@ -32,17 +32,20 @@ _MERGE = {"Content-Type": "application/merge-patch+json"}
 class Loader:
     """Sends the writes of tenants."""
 
-    def __init__(self, session: aiohttp.ClientSession, server: str, namespace: str) -> None:
+    def __init__(
+        self, session: aiohttp.ClientSession, server: str, namespace: str, hub: str
+    ) -> None:
         self._session = session
         self._server = server
         self._namespace = namespace
+        self._hub = hub
         self._slots = asyncio.Semaphore(IN_FLIGHT)
         self._available: dict[str, asyncio.Event] = {}
         self.requests = 0
 
     async def provision(self, shape: Shape, uid: str, revision: str) -> None:
         """Create a node, its objects and its status."""
-        body = shape.node(self._namespace, uid, revision)
+        body = shape.node(self._namespace, uid, revision, self._hub)
         node = await self._send("POST", _GROUP, "lynqnodes", body=body, headers=_JSON)
         owner = node["metadata"]["uid"]
         if shape.waits_for:
@@ -57,7 +60,7 @@ class Loader:
 
     async def change(self, shape: Shape, uid: str, revision: str) -> None:
         """Write a changed node, its first object and its status."""
-        body = shape.node(self._namespace, uid, revision)
+        body = shape.node(self._namespace, uid, revision, self._hub)
         patch = {"metadata": {"annotations": body["metadata"]["annotations"]}, "spec": body["spec"]}
         node = await self._node("PATCH", uid, patch, _MERGE)
         await self._apply(shape.entries[0], uid, revision, node["metadata"]["uid"])
@@ -132,7 +135,8 @@ async def load(arguments: argparse.Namespace) -> dict[str, float]:
     connector = aiohttp.TCPConnector(ssl=ssl_context_for(config, credential.certificate), limit=0)
     timeout = aiohttp.ClientTimeout(total=None)
     async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
-        loader = Loader(session, config.server.rstrip("/"), arguments.namespace)
+        server = config.server.rstrip("/")
+        loader = Loader(session, server, arguments.namespace, arguments.hub)
         shape = SHAPES[arguments.shape]
         work = getattr(loader, arguments.work)
         watch = asyncio.create_task(loader.watch_deployments()) if shape.waits_for else None
@@ -157,6 +161,7 @@ def main() -> None:
     parser.add_argument("work", choices=["provision", "change", "remove"])
     parser.add_argument("--kubeconfig", type=Path, required=True)
     parser.add_argument("--namespace", required=True)
+    parser.add_argument("--hub", required=True, help="the uid of the hub that owns the nodes")
     parser.add_argument("--shape", choices=sorted(SHAPES), required=True)
     parser.add_argument("--rows", type=int, required=True)
     parser.add_argument("--revision", default="1")

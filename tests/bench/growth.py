@@ -47,6 +47,8 @@ async def measure_nodes(bench: Bench, results: Results, shape: Shape, rows: int)
         figures[f"{title} → Ready, s"] = round(ours.seconds, 1)
         figures[f"{title}: RSS, MiB"] = round(ours.memory, 1)
         figures[f"{title}: CPU per node, ms"] = round(per_node * 1000, 2)
+        reports = ours.requests["patch lynqnodes/status"]
+        figures[f"{title}: status writes per node"] = round(reports / rows, 2)
         if (shape, rows) == (PLAIN, MANY):
             grown = (bench.meter.stored_bytes() - stored) / rows
             figures["etcd bytes per node and 3 objects, with history"] = round(grown)

@@ -1,14 +1,19 @@
 """The forms that are measured, and the writes that a tenant of each form needs at least.
 
-The bodies of the floor have the labels, annotations and sizes of the operator's own writes.
+The bodies of the floor have the fields of the operator's own writes: labels, annotations, owner
+references and status. A test compares what both have stored.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
 from cluster.local.manifests import deployment
+from lynq.api.initial_inventory import InitialObject, initial_inventory
 
 Object = dict[str, Any]
+
+_TIME = "2026-11-16T00:00:00.000000Z"
+_BUCKET = {"lynq.sh/bucket": "0"}
 
 _SERVICE: Object = {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 80}]}}
 _ACCOUNT: Object = {"apiVersion": "v1", "kind": "ServiceAccount"}
@@ -59,30 +64,16 @@ class Entry:
 
     def object(self, namespace: str, uid: str, revision: str, owner: str) -> Object:
         """Return the object of a tenant as the operator would apply it."""
-        node = f"{uid}-web"
         metadata = {
             "name": f"{uid}-{self.id}",
             "namespace": namespace,
-            "labels": {
-                "lynq.sh/managed": "true",
-                "lynq.sh/node": node,
-                "lynq.sh/node-namespace": namespace,
-            },
+            "labels": {"lynq.sh/managed": "true", **_BUCKET},
             "annotations": {
-                "lynq.sh/applied-hash": f"{revision:0>64}",
-                "lynq.sh/apply-start-time": "2026-11-16T00:00:00Z",
-                "lynq.sh/tracking-id": f"{owner}:{self.plural}:{namespace}:{uid}-{self.id}",
+                "lynq.sh/applied-hash": f"{revision:0>16}",
+                "lynq.sh/apply-start-time": _TIME,
+                "lynq.sh/deletion-policy": "Delete",
             },
-            "ownerReferences": [
-                {
-                    "apiVersion": "operator.lynq.sh/v1",
-                    "kind": "LynqNode",
-                    "name": node,
-                    "uid": owner,
-                    "controller": True,
-                    "blockOwnerDeletion": True,
-                }
-            ],
+            "ownerReferences": [_owner_reference("LynqNode", f"{uid}-web", owner)],
         }
         obj: Object = _rendered(self.manifest, uid, revision)
         obj["metadata"] = obj.get("metadata", {}) | metadata
@@ -107,8 +98,8 @@ class Shape:
             lists.setdefault(entry.list, []).append(in_form)
         return {"hubId": "hub", **lists}
 
-    def node(self, namespace: str, uid: str, revision: str) -> Object:
-        """Return the LynqNode of a tenant as the hub would create it."""
+    def node(self, namespace: str, uid: str, revision: str, hub: str) -> Object:
+        """Return the LynqNode of a tenant as the hub with this uid would create it."""
         lists: Object = {}
         for entry in self.entries:
             in_form = entry.in_form() | {"nameTemplate": f"{uid}-{entry.id}"}
@@ -119,24 +110,38 @@ class Shape:
             "metadata": {
                 "name": f"{uid}-web",
                 "namespace": namespace,
-                "labels": {"lynq.sh/hub": "hub", "lynq.sh/uid": uid},
+                "labels": {"lynq.sh/hub": "hub", "lynq.sh/uid": uid, **_BUCKET},
                 "annotations": {
                     "lynq.sh/activate": "1",
+                    "lynq.sh/extra": f'{{"plan":"{revision}"}}',
                     "lynq.sh/hostOrUrl": "",
                     "lynq.sh/hubId": "hub",
+                    **initial_inventory(
+                        InitialObject(
+                            entry.id,
+                            entry.manifest["apiVersion"],
+                            entry.manifest["kind"],
+                            namespace,
+                            f"{uid}-{entry.id}",
+                        )
+                        for entry in self.entries
+                    ),
+                    "lynq.sh/rollout-budget": "Row",
+                    "lynq.sh/rollout-update-start": _TIME,
+                    "lynq.sh/row-changed-at": _TIME,
+                    "lynq.sh/signature": f"{revision:0>64}",
+                    "lynq.sh/spec-digest": f"{revision:0>16}",
                     "lynq.sh/template-generation": revision,
-                    "lynq.sh/extra": f'{{"plan":"{revision}"}}',
-                    "lynq.sh/spec-digest": f"{revision:0>64}",
-                    "lynq.sh/rollout-update-start": "2026-11-16T00:00:00Z",
                 },
                 "finalizers": ["lynqnode.operator.lynq.sh/finalizer"],
+                "ownerReferences": [_owner_reference("LynqHub", "hub", hub)],
             },
             "spec": {"uid": uid, "hubId": "hub", "templateRef": "web", **lists},
         }
 
     def status(self, namespace: str, uid: str, revision: str) -> Object:
-        """Return the status of a ready node, with what the Go operator writes, too."""
-        generation = {"observedGeneration": int(revision)}
+        """Return the status of a ready node."""
+        generation, count = {"observedGeneration": int(revision)}, len(self.entries)
         since = "2026-11-16T00:00:00Z"
         resources = [
             {
@@ -146,7 +151,9 @@ class Shape:
                 "namespace": namespace,
                 "name": f"{uid}-{entry.id}",
                 "state": "Ready",
+                "reason": "Ready",
                 "since": since,
+                "fieldsDigest": f"{revision:0>16}",
             }
             for entry in self.entries
         ]
@@ -155,13 +162,12 @@ class Shape:
                 "type": kind,
                 "status": "True" if kind == "Ready" else "False",
                 "reason": "Reconciled",
-                "message": "All resources are reconciled and ready",
+                "message": f"all {count} resources are ready",
                 "lastTransitionTime": since,
                 **generation,
             }
             for kind in ("Ready", "Progressing", "Conflicted", "Degraded")
         ]
-        count = len(self.entries)
         return {
             "conditions": conditions,
             "resources": resources,
@@ -170,8 +176,31 @@ class Shape:
             ],
             "desiredResources": count,
             "readyResources": count,
+            "randomSource": "InstallationKey",
+            "lastFullReconcileAt": since,
+            "observedUpdateStart": _TIME,
+            "settledUpdateStart": _TIME,
             **generation,
         }
+
+
+def hub() -> Object:
+    """Return a hub that no operator reconciles; the nodes of the floor belong to it."""
+    mysql = {"host": "none", "username": "none", "database": "none", "table": "none"}
+    source = {"type": "mysql", "mysql": mysql, "syncInterval": "1h"}
+    mappings = {"uid": "uid", "activate": "active"}
+    return {"metadata": {"name": "hub"}, "spec": {"source": source, "valueMappings": mappings}}
+
+
+def _owner_reference(kind: str, name: str, uid: str) -> Object:
+    return {
+        "apiVersion": "operator.lynq.sh/v1",
+        "kind": kind,
+        "name": name,
+        "uid": uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
 
 
 def _rendered(value: Any, uid: str, revision: str) -> Any:

@@ -22,13 +22,14 @@ from msgspec import field
 
 from background_tasks import run_in_background
 from bench.measuring import Measurement, Meter
-from bench.shapes import Shape
+from bench.shapes import Shape, hub
 from cluster.controllers.environment import FORMS, HUBS, NODES, Object
 from databases import Server, in_mariadb
 from lynq.api import Condition, Metadata
 from lynq.api.wire import Wire
 from lynq.cluster import LocalCluster
 from lynq.kube import Bookmark, Client, EventType
+from lynq.kube.errors import NotFound
 from lynq.kube.resource import CONFIG_MAPS, NAMESPACES, SECRETS
 from waiting import eventually
 
@@ -217,7 +218,7 @@ class Bench:
         """Let the loader do the work; `revision` tells what it writes from what it wrote before."""
         command = [sys.executable, "-m", "bench.floor", work, f"--namespace={namespace}"]
         command += [f"--kubeconfig={self.cluster.kubeconfig}", f"--shape={shape}", f"--rows={rows}"]
-        command += [f"--revision={revision}"]
+        command += [f"--revision={revision}", f"--hub={await self._hub_uid(namespace)}"]
         with self.meter.measured() as measurement:
             # Observed like the operator's nodes: the API server encodes each event for it, too.
             async with run_in_background(NodeWatch(self.client, namespace).run()):
@@ -231,6 +232,14 @@ class Bench:
         result = json.loads(output)
         measurement.seconds, measurement.cpu = result["seconds"], result["cpu"]
         return measurement
+
+    async def _hub_uid(self, namespace: str) -> str:
+        """Return the uid of the namespace's hub; nodes without an owner would be garbage."""
+        try:
+            found = await self.client.get(HUBS, "hub", namespace)
+        except NotFound:
+            found = await self.client.create(HUBS, hub(), namespace)
+        return str(found["metadata"]["uid"])
 
     async def settle(self) -> None:
         """Wait until other controllers have followed: their work is not part of the next one."""

@@ -154,8 +154,6 @@ def reader_environment(folder: Path, cluster: LocalCluster | None) -> dict[str, 
     programs = folder / "bin"
     for directory in (home, programs):
         directory.mkdir()
-    # sqlite3 fails at once if the operator reads in this moment, unless it may wait.
-    (home / ".sqliterc").write_text(".timeout 5000\n")
     shims = {
         "lynq": f'"{sys.executable}" -P -m lynq',
         "kubectl-lynq": f'"{sys.executable}" -P -m lynq',

@@ -2,6 +2,7 @@
 
 import csv
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,10 @@ from lynq.cli.form_files import load_form_files
 from lynq.cli.root import lynq
 
 EXAMPLES = sorted({path.parent for path in (ROOT / "examples").rglob("hub*.yaml")})
+TABLES = [
+    path for path in sorted((ROOT / "examples").glob("*/rows.sql")) if path.parent.name != "tls"
+]
+"""The tables of SQLite; that of the page on TLS is PostgreSQL's."""
 CHANGES = sorted((ROOT / "examples").glob("*/changes/*.yaml"))
 """Changed versions of a form, which a page applies later."""
 
@@ -30,6 +35,20 @@ def test_example_is_valid_and_renders(example: Path, tmp_path: Path) -> None:
 def test_changed_form_is_valid_and_renders(change: Path, tmp_path: Path) -> None:
     example = change.parent.parent
     _check([example / "hub.yaml", change], example, tmp_path)
+
+
+@pytest.mark.parametrize("table", TABLES, ids=_name)
+def test_table_can_be_written_during_a_read(table: Path, tmp_path: Path) -> None:
+    path = tmp_path / "rows.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(table.read_text())
+    with (
+        closing(sqlite3.connect(path, isolation_level=None)) as operator,
+        closing(sqlite3.connect(path, isolation_level=None, timeout=0)) as writer,
+    ):
+        operator.execute("BEGIN")
+        operator.execute("SELECT * FROM sqlite_schema").fetchall()
+        writer.execute("CREATE TABLE written (id INTEGER)")
 
 
 def _check(paths: list[Path], example: Path, folder: Path) -> None:
