@@ -53,21 +53,22 @@ async def eventually(
     """Return the first truthy result of `condition`, or fail after the deadline.
 
     The deadline is generous: it is no claim about speed, and a shared machine is slow at times.
-    An AssertionError of the condition counts as "not yet"; the last one is the failure's cause.
+    An AssertionError of the condition counts as "not yet", and so does the absence of a key or item
+    that it reads; the last one is the failure's cause.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + within
     while True:
-        problem: AssertionError | None = None
+        problem: AssertionError | LookupError | None = None
         try:
             value = await _evaluate(condition)
-        except AssertionError as error:
+        except (AssertionError, LookupError) as error:
             problem = error
         else:
             if value:
                 return value
         if loop.time() >= deadline:
-            why = f": {problem}" if problem else ""
+            why = f": {problem!r}" if problem else ""
             raise DeadlineError(f"the condition did not hold within {within} s{why}") from problem
         await asyncio.sleep(every)
 

@@ -48,6 +48,15 @@ async def test_eventually_raises_the_last_assertion_error_at_the_deadline() -> N
         await eventually(assertion, within=1)
 
 
+@virtual_time
+async def test_eventually_waits_for_a_key_that_is_absent() -> None:
+    status: dict[str, str] = {}
+    asyncio.get_running_loop().call_later(5, status.update, {"phase": "Ready"})
+    assert await eventually(lambda: status["phase"]) == "Ready"
+    with pytest.raises(DeadlineError, match=r"KeyError.*reason"):
+        await eventually(lambda: status["reason"], within=1)
+
+
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
