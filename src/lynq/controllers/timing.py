@@ -81,6 +81,8 @@ class Timing:
     """Seconds between two checks of writes that are deferred or queued."""
     node_finalizer_backoff: Backoff = field(default_factory=lambda: Backoff(base=1.0, cap=30.0))
     """Delay between two finalizer runs of a node whose objects are still being deleted."""
+    contenders_lifetime: float = 0.1
+    """Seconds for which a deletion that waits does not read the nodes in conflict again."""
     node_list_lifetime: float = 10.0
     """Seconds for which a shard without hubs does not repeat its list of all nodes."""
     unsigned_report_delay: timedelta = timedelta(seconds=5)

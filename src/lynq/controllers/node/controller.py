@@ -92,6 +92,7 @@ class NodeController:
             context.retained_ids,
             claims=claims,
             gate=self._gate,
+            timing=context.timing,
         )
         applier = Applier(clients, observer, self._gate, context.operator_metrics)
         self._reporter = StatusReporter(context, emitter, object_emitter, self._gate)

@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
-from typing import Final
 
 import structlog
 from msgspec.structs import replace
@@ -38,6 +37,7 @@ from lynq.controllers.node.release import ObjectChanged, ReleasedObject, release
 from lynq.controllers.node.state import NodeState
 from lynq.controllers.node.write_gate import WriteGate
 from lynq.controllers.retained_ids import RetainedIds
+from lynq.controllers.timing import Timing
 from lynq.core.graph.build import entries_of
 from lynq.core.node.inventory import InventoryItem
 from lynq.core.node.objects import ObjectRef, owner_of
@@ -51,9 +51,6 @@ from lynq.core.node.prune import (
 from lynq.core.node.state import ResourceOutcome
 from lynq.kube import Discovery, Resource
 from lynq.kube.errors import Conflict, GroupUnavailable, KubeError, NotFound, UnknownKind
-
-_CONTENDERS_LIFETIME: Final = 0.1
-"""Seconds for which the nodes in conflict that were read before a wave are not read again."""
 
 _log = structlog.get_logger(__name__)
 
@@ -87,8 +84,10 @@ class Pruner:
         *,
         claims: NodeClaims,
         gate: WriteGate,
+        timing: Timing,
     ) -> None:
         self._gate = gate
+        self._timing = timing
         self._claims = claims
         self._clients = clients
         self._observer = observer
@@ -302,7 +301,7 @@ class Pruner:
         """Return whether another node desires an object whose deletion was asked for then."""
         if self._claims.contender(ref, node):
             return True
-        if asyncio.get_running_loop().time() - asked_at < _CONTENDERS_LIFETIME:
+        if asyncio.get_running_loop().time() - asked_at < self._timing.contenders_lifetime:
             return False
         return ref.identity in await self._claims.current_contenders(node)
 

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace as replace_fields
@@ -26,7 +27,15 @@ from lynq.controllers.node.state import NodeStates
 from lynq.controllers.options import Options, Shard
 from lynq.core.node.objects import NOT_APPLIED, LiveObject, ObjectRef, Owner
 from lynq.core.readiness.rules import evaluate_readiness
-from lynq.kube import RuntimeMetrics
+from lynq.kube import (
+    Client,
+    ClientOptions,
+    Request,
+    Response,
+    RuntimeMetrics,
+    Send,
+    load_config,
+)
 from lynq.kube.resource import CONFIG_MAPS
 from lynq.telemetry import OperatorMetrics
 from waiting import eventually, stays
@@ -101,6 +110,39 @@ async def test_object_is_handed_over_to_a_node_of_another_shard(
         assert await owners_of(env, SHARED) == [f"{contender}-web"]
         labels = (await get_node(env, f"{contender}-web"))["metadata"]["labels"]
         assert "lynq.sh/conflicted" not in labels
+
+
+async def test_object_that_another_shard_desires_while_its_deletion_waits_is_handed_over(
+    env: Environment, kubeconfig: Path
+) -> None:
+    owner, contender = tenants_of(env, 1)[0], tenants_of(env, 2)[0]
+    test_client = env.client
+
+    async def contest(request: Request, send: Send) -> Response:
+        if request.verb == "delete" and request.path.endswith(f"/configmaps/{owner}-first"):
+            env.set_rows((owner, 0, "pro"), (contender, 1, "pro"))
+            await env.force_sync()
+            await wait_for_resource_state(env, f"{contender}-web", "settings", "Conflicted")
+        return await send(request)
+
+    # Of each kind, one object is written at a time, so that the second deletion waits.
+    options = ClientOptions(max_in_flight=2)
+    async with Client.connect(load_config(kubeconfig=kubeconfig), options=options) as client:
+        env.client = client.intercepted(contest)
+        async with running_shards(env):
+            env.client = test_client
+            env.set_rows((owner, 1, "pro"))
+            await env.create_hub()
+            first = config_map(id="first", nameTemplate="{{ .uid }}-first")
+            shared = config_map(nameTemplate="{{ .plan }}-settings")
+            await env.create_form(configMaps=[first, shared])
+            await wait_for_node_ready(env, f"{owner}-web")
+            uid = (await env.get(CONFIG_MAPS, SHARED))["metadata"]["uid"]
+            env.set_rows((owner, 0, "pro"))
+            await env.force_sync()
+            await env.wait_for_nodes(f"{contender}-web", within=60)
+            await wait_for_node_ready(env, f"{contender}-web", within=60)
+            assert (await env.get(CONFIG_MAPS, SHARED))["metadata"]["uid"] == uid
 
 
 async def test_entry_moves_between_forms_whose_nodes_are_in_different_shards(
