@@ -3,7 +3,6 @@
 The table is polled as well, so a hub without its channel is correct, only later.
 """
 
-import asyncio
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
@@ -20,12 +19,11 @@ from lynq.core.hub.status import PushState
 from lynq.kube import WorkQueue
 from lynq.kube.errors import error_location
 from lynq.sources import SourceChange, SourceChangeKind, open_changes
-from lynq.sources.push.channel import PushTiming
+from lynq.sources.push.channel import PushTiming, reconnect_forever
 
 _log = structlog.get_logger(__name__)
 
 _SECRET_MAY_HAVE_CHANGED: Final = frozenset({"LoginFailed", "WrongPassword", "TLSFailed"})
-_TIMING: Final = PushTiming()
 _NO_SOURCE: Final = PushState(connected=False, message="push source unknown; see condition Ready")
 
 
@@ -62,34 +60,25 @@ class PushSubscriptions:
 
     def _subscribe(self, key: ObjectKey, state: HubState, config: SourceConfig) -> PushChannel:
         settings, query = config.settings, config.query
-        listen = partial(self._listen, key, state, config)
+        # A channel reconnects by itself; this opens one again that ended by a defect.
+        listen = partial(reconnect_forever, partial(self._listen, key, state, config), PushTiming())
         job = self._jobs.start(listen, name=f"changes of {key}")
         return PushChannel(settings, query.table, query.uid, job)
 
     async def _listen(self, key: ObjectKey, state: HubState, config: SourceConfig) -> None:
-        """Handle changes; a channel that ends is opened again, with the back-off of a lost one."""
-        clock, failures = asyncio.get_running_loop().time, 0
-        while True:
-            opened_at = clock()
-            try:
-                await self._handle_changes(key, state, config)
-            except Exception as error:  # noqa: BLE001 - one channel must not end all others
-                _log.error(
-                    "push channel ended unexpectedly", hub=str(key), traceback=error_location(error)
-                )
-                message = f"ended by {type(error).__name__}; until it is up the table is polled"
-                state.source.push = PushState(connected=False, message=message)
-                self._queue.add(key, group=str(key))
-            if clock() - opened_at > _TIMING.stable_after:
-                failures = 0
-            await asyncio.sleep(_TIMING.retry(failures))
-            failures += 1
-
-    async def _handle_changes(self, key: ObjectKey, state: HubState, config: SourceConfig) -> None:
+        """Handle the changes of a channel until it ends, which is reported."""
         query = config.query
-        async with open_changes(config.settings, query.table, uid=query.uid) as changes:
-            async for change in changes:
-                self._handle(key, state, change)
+        try:
+            async with open_changes(config.settings, query.table, uid=query.uid) as changes:
+                async for change in changes:
+                    self._handle(key, state, change)
+        except Exception as error:  # noqa: BLE001 - one channel must not end all others
+            _log.error(
+                "push channel ended unexpectedly", hub=str(key), traceback=error_location(error)
+            )
+            message = f"ended by {type(error).__name__}; until it is up the table is polled"
+            state.source.push = PushState(connected=False, message=message)
+            self._queue.add(key, group=str(key))
 
     def _handle(self, key: ObjectKey, state: HubState, change: SourceChange) -> None:
         read = state.read

@@ -31,6 +31,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from typing import Protocol
 
 import structlog
@@ -263,7 +264,8 @@ Listen = Callable[[ChangeNotifier], Awaitable[None]]
 async def listening(listen: Listen, timing: PushTiming) -> AsyncIterator[ChangeStream]:
     """Run a listener while the block runs, and yield its events."""
     notifier = ChangeNotifier(timing)
-    listener = asyncio.create_task(_keep_listening(listen, notifier, timing), name="push channel")
+    connection = partial(_listen, listen, notifier)
+    listener = asyncio.create_task(reconnect_forever(connection, timing), name="push channel")
     try:
         yield notifier
     finally:
@@ -271,19 +273,25 @@ async def listening(listen: Listen, timing: PushTiming) -> AsyncIterator[ChangeS
         await asyncio.wait([listener])
 
 
-async def _keep_listening(listen: Listen, notifier: ChangeNotifier, timing: PushTiming) -> None:
+async def reconnect_forever(connection: Callable[[], Awaitable[None]], timing: PushTiming) -> None:
+    """Run a connection until it ends, and again with back-off; cancel it to stop."""
     clock = asyncio.get_running_loop().time
     failures = 0
     while True:
         started = clock()
-        notifier.lost(await _listen_once(listen, notifier))
+        await connection()
         if clock() - started > timing.stable_after:
             failures = 0
         await asyncio.sleep(timing.retry(failures))
         failures += 1
 
 
-async def _listen_once(listen: Listen, notifier: ChangeNotifier) -> SourceError:
+async def _listen(listen: Listen, notifier: ChangeNotifier) -> None:
+    """Listen until the channel is lost, and report the error."""
+    notifier.lost(await _loss(listen, notifier))
+
+
+async def _loss(listen: Listen, notifier: ChangeNotifier) -> SourceError:
     """Listen until the channel is lost, and return the error."""
     try:
         await listen(notifier)
