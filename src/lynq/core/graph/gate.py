@@ -37,6 +37,12 @@ class GateAction(Enum):
     """A dependency failed, and the resource is applied with a warning."""
 
 
+_BLOCKED: Final = {
+    GateAction.WAIT: ResourceState.WAITING,
+    GateAction.SKIP: ResourceState.SKIPPED,
+}
+
+
 class GateDecision(Struct, frozen=True):
     """The decision for a resource, and the dependency that caused it."""
 
@@ -45,6 +51,11 @@ class GateDecision(Struct, frozen=True):
     """The id of the dependency; "" if all dependencies are ready."""
     message: str = ""
     """The cause as a sentence; "" if all dependencies are ready."""
+
+    @property
+    def blocked(self) -> ResourceState | None:
+        """The state of a resource that a dependency blocks; None if it is applied."""
+        return _BLOCKED.get(self.action)
 
 
 def dependency_gate(

@@ -211,8 +211,11 @@ def _with_active_row(
     uids: Collection[str], screened: ScreenedRows[RowValues], observation: Observation
 ) -> set[str]:
     """Return the uids that have an active row, planned or not."""
-    active = screened.rows.keys() | {pair.uid for pair in screened.rejected_pairs} if uids else ()
-    return {uid for uid in uids if uid in active or uid in observation.settled_uids}
+    if not uids:
+        return set()
+    rejected = {pair.uid for pair in screened.rejected_pairs}
+    sources: tuple[Container[str], ...] = (screened.rows, rejected, observation.settled_uids)
+    return {uid for uid in uids if any(uid in active for active in sources)}
 
 
 def _of_cause(deletions: Iterable[NodeDeletion], cause: DeletionCause) -> list[NodeDeletion]:

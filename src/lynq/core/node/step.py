@@ -6,7 +6,6 @@ The step depends on its arguments only.
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,12 +17,6 @@ from lynq.core.graph.gate import GateAction, GateDecision, dependency_gate
 from lynq.core.graph.model import Graph
 from lynq.core.node.decide import PassContext, decide
 from lynq.core.node.state import ResourceFacts, ResourceOutcome, Write, earliest
-
-_BLOCKED: Final = {
-    GateAction.WAIT: ResourceState.WAITING,
-    GateAction.SKIP: ResourceState.SKIPPED,
-}
-"""The state of a resource that a dependency blocks."""
 
 
 class ReconcileStep(Struct, frozen=True):
@@ -61,7 +54,7 @@ def next_step(
             outcome = _outcome(resource, gate, duplicates.get(resource_id), context)
             outcomes[resource_id] = outcome
             # Dependents of a resource in conflict wait as it does.
-            states[resource_id] = _BLOCKED.get(gate.action, outcome.state)
+            states[resource_id] = gate.blocked or outcome.state
     return ReconcileStep(tuple(outcomes[resource_id] for resource_id in graph.dependencies))
 
 
@@ -69,8 +62,8 @@ def _outcome(
     facts: ResourceFacts, gate: GateDecision, duplicate_of: str | None, context: PassContext
 ) -> ResourceOutcome:
     # An object of another node is handed over only to a node that is in conflict about it.
-    if gate.action in _BLOCKED and not facts.claimant:
-        return _blocked_by_dependency(facts, gate)
+    if gate.blocked and not facts.claimant:
+        return _blocked_by_dependency(facts, gate, gate.blocked)
     if duplicate_of is not None:
         return _duplicate(facts, duplicate_of)
     outcome = decide(facts, context)
@@ -79,13 +72,15 @@ def _outcome(
     return outcome
 
 
-def _blocked_by_dependency(facts: ResourceFacts, gate: GateDecision) -> ResourceOutcome:
-    is_skipped = gate.action is GateAction.SKIP
+def _blocked_by_dependency(
+    facts: ResourceFacts, gate: GateDecision, state: ResourceState
+) -> ResourceOutcome:
+    is_skipped = state is ResourceState.SKIPPED
     reason = EventReason.DEPENDENCY_SKIPPED if is_skipped else StateReason.DEPENDENCY_NOT_READY
     return ResourceOutcome(
         id=facts.resource.id,
         ref=facts.ref,
-        state=_BLOCKED[gate.action],
+        state=state,
         reason=str(reason),
         message=gate.message,
         is_retained=facts.is_retained,
