@@ -1,7 +1,8 @@
 """How cost grows: many nodes against 500, the restart with all of them, bytes per node.
 
 The API server lists all addresses to allocate that of one Service, so that each is slower than the
-one before. Nodes without Services show how the operator itself grows.
+one before. Nodes without Services show how the operator itself grows, and the floor how the cost of
+a client grows that keeps nothing of what it has written.
 """
 
 import asyncio
@@ -10,8 +11,8 @@ import os
 import time
 
 from bench.measuring import Measurement, cpu_seconds, memory_mib
-from bench.shapes import PLAIN, WITHOUT_SERVICES, Shape
-from bench.tables import Results
+from bench.shapes import SHAPES
+from bench.tables import Comparison, Results
 from bench.workloads import Bench, Tenants
 from cluster.controllers.environment import NODES
 
@@ -25,36 +26,46 @@ QUIET = 0.1
 
 async def measure_growth(bench: Bench, results: Results) -> None:
     """Measure 500 and many nodes, with and without Services, and the restart of the operator."""
-    for shape in (PLAIN, WITHOUT_SERVICES):
-        few = await measure_nodes(bench, results, shape, min(FEW, MANY))
-        many = await measure_nodes(bench, results, shape, MANY)
-        title = f"{shape.name}: CPU per node, {MANY} against {FEW}"
-        results.figures[title] = round(many / few, 3)
+    for name in ("plain", "without-services"):
+        few = await measure_nodes(bench, results, name, min(FEW, MANY))
+        many = await measure_nodes(bench, results, name, MANY)
+        title = f"{SHAPES[name].name}: CPU per node, {MANY} against {FEW}"
+        scale = few.rows / many.rows
+        results.figures[title] = round(many.ours.cpu / few.ours.cpu * scale, 3)
+        growth = many.floor.cpu / few.floor.cpu * scale
+        results.figures[f"{title}, of the floor"] = round(growth, 3)
 
 
-async def measure_nodes(bench: Bench, results: Results, shape: Shape, rows: int) -> float:
-    """Create nodes; return the CPU seconds of the operator per node, those of Events included.
+async def measure_nodes(bench: Bench, results: Results, name: str, rows: int) -> Comparison:
+    """Create nodes by the operator, whose CPU includes that of all Events, and by the floor.
 
     Events wait for the writes: those of many nodes are sent meanwhile, those of few afterwards.
+    The floor comes last: the pages of what it has removed would hide what the operator stores.
     """
+    shape = SHAPES[name]
     stored, figures = bench.meter.stored_bytes(), results.figures
     async with bench.tenants(shape, rows) as tenants:
         before = cpu_seconds(tenants.pid)
         ours = await bench.provision(tenants)
         await quiet(tenants.pid)
-        per_node = (cpu_seconds(tenants.pid) - before) / rows
-        title = f"{shape.name}, {rows} rows"
-        figures[f"{title} → Ready, s"] = round(ours.seconds, 1)
-        figures[f"{title}: RSS, MiB"] = round(ours.memory, 1)
-        figures[f"{title}: CPU per node, ms"] = round(per_node * 1000, 2)
+        ours.cpu = cpu_seconds(tenants.pid) - before
         reports = ours.requests["patch lynqnodes/status"]
-        figures[f"{title}: status writes per node"] = round(reports / rows, 2)
-        if (shape, rows) == (PLAIN, MANY):
+        figures[f"{shape.name}, {rows} rows: status writes per node"] = round(reports / rows, 2)
+        if (name, rows) == ("plain", MANY):
             grown = (bench.meter.stored_bytes() - stored) / rows
             figures["etcd bytes per node and 3 objects, with history"] = round(grown)
             await measure_bytes(bench, tenants, results)
             await measure_restart(bench, tenants, results)
-    return per_node
+    await bench.floor("remove", tenants.namespace, name, rows)
+    namespace = await bench.namespace("floor")
+    floor = await bench.floor("provision", namespace, name, rows)
+    await bench.floor("remove", namespace, name, rows)
+    comparison = Comparison(f"rows → Ready, {shape.name}", rows, floor, ours)
+    results.comparisons.append(comparison)
+    for text, measurement in (("operator", ours), ("floor", floor)):
+        per_node = round(measurement.cpu / rows * 1000, 2)
+        figures[f"{comparison.work}, {rows} rows: CPU of the {text} per node, ms"] = per_node
+    return comparison
 
 
 async def measure_bytes(bench: Bench, tenants: Tenants, results: Results) -> None:

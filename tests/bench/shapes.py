@@ -253,4 +253,4 @@ FLUX = Shape(
         Entry("ingresses", "entry", _INGRESS, "/apis/networking.k8s.io/v1"),
     ),
 )
-SHAPES = {"plain": PLAIN, "chain": CHAIN, "flux": FLUX}
+SHAPES = {"plain": PLAIN, "without-services": WITHOUT_SERVICES, "chain": CHAIN, "flux": FLUX}
