@@ -37,10 +37,10 @@ hooks: $(VENV)/ready  ## install the git hooks that run `make check` at every co
 mutants: $(VENV)/ready  ## check that the unit tests notice wrong decisions about deletion
 	$(BIN)/python tools/mutants.py $(ARGS)
 
-bench: $(VENV)/ready  ## measure the operator and its floor in one run; ARGS=small takes two minutes
+bench: $(VENV)-bench/ready  ## measure the operator and its floor in one run; ARGS=small takes two minutes
 	@scripts/databases
-	@$(BIN)/lynq cluster build
-	@cd tests && PYTHONPATH=../src ../$(BIN)/python -m bench $(ARGS)
+	@$(VENV)-bench/bin/lynq cluster build
+	@cd tests && ../$(VENV)-bench/bin/python -m bench $(ARGS)
 
 bench-parts: $(VENV)/ready  ## run the benchmarks of reads, plans, templates, push channels and the dashboard
 	@scripts/browser
@@ -108,7 +108,7 @@ lock: $(VENV)/ready  ## lock the dependencies again
 	scripts/lock
 
 clean:  ## remove the virtual environment and caches of this folder
-	rm -rf $(VENV) $(VENV)-docs site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist ui/node_modules
+	rm -rf $(VENV) $(VENV)-docs $(VENV)-bench site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist ui/node_modules
 
 $(VENV)/ready: pyproject.toml constraints.txt scripts/environment
 	@scripts/environment $(VENV)
@@ -116,4 +116,9 @@ $(VENV)/ready: pyproject.toml constraints.txt scripts/environment
 
 $(VENV)-docs/ready: constraints-docs.txt scripts/environment
 	@scripts/environment $(VENV)-docs constraints-docs.txt
+	@touch $@
+
+# With the Python of the image, Debian's: it is compiled with profiles, and takes less CPU than others.
+$(VENV)-bench/ready: pyproject.toml constraints.txt scripts/environment
+	@PYTHON=$${PYTHON:-$$(command -v /usr/bin/python3 || echo python3)} scripts/environment $(VENV)-bench
 	@touch $@

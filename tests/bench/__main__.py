@@ -147,7 +147,7 @@ async def run(size: str) -> Results:
     machine = {
         "cores": os.cpu_count(),
         "load": round(os.getloadavg()[0], 1),
-        "Python": platform.python_version(),
+        "Python": f"{platform.python_version()} of {sys.base_prefix}",
     }
     results = Results(machine)
     with tempfile.TemporaryDirectory(prefix="lynq-bench-") as folder:
