@@ -96,12 +96,12 @@ class LeaderElection:
         self._observation = LeaseObservation(None, clock())
         self._renewed_at: float | None = None
         self._was_deleted = False
-        """Whether the lease was deleted while we led, and rivals were not checked since."""
+        """Whether the lease was deleted while this process led, and a rival may lead since."""
 
     @property
     def leads(self) -> bool:
-        """Whether this process certainly holds the lease at this moment."""
-        return self._time_left(FENCE_MARGIN) > 0
+        """Whether this process certainly holds the lease at this moment, and no rival leads."""
+        return not self._was_deleted and self._time_left(FENCE_MARGIN) > 0
 
     def fence(self) -> None:
         """Raise Fenced unless this process certainly holds the lease; see `Client.fenced`."""
@@ -138,17 +138,19 @@ class LeaderElection:
     async def _excludes_rivals(self) -> bool:
         """Return whether no rival lease is held; release our own lease and wait if one is."""
         rival = await self._held_rival()
-        if not rival:
+        if rival == "":
             return True
         await self._release_held()
-        _log.info("waiting for the lease of another shard", lease=self._name, rival=rival)
-        while rival:
+        _log.info(
+            "waiting for the lease of another shard", lease=self._name, rival=rival or "unknown"
+        )
+        while rival != "":
             await asyncio.sleep(self._retry * random.uniform(0.5, 1))  # noqa: S311
             rival = await self._held_rival()
         return False
 
-    async def _held_rival(self) -> str:
-        """Return a rival lease that is held, or may be; "" if there is none."""
+    async def _held_rival(self) -> str | None:
+        """Return a rival lease that is held; "" if there is none, None if that is unknown."""
         if self._rivals is None:
             return ""
         try:
@@ -157,7 +159,7 @@ class LeaderElection:
         except (KubeError, TimeoutError) as error:
             text = str(error) or "no response in time"
             _log.warning("leases of other shards unknown", lease=self._name, error=text)
-            return f"unknown: {text}"
+            return None
 
     async def _renew_until_lost(self) -> None:
         """Renew the lease; raises LeaseLost when it is lost."""
@@ -169,32 +171,40 @@ class LeaderElection:
             # Lost, even if the clock of the fence is slightly behind that of the timeout: the lease
             # must not be released.
             self._renewed_at = None
-            raise LeaseLost(
-                f"lease {self._name}: not renewed within {self._renew_deadline:g} s"
-            ) from None
+            why = (
+                "deleted, and the leases of other shards are unknown"
+                if self._was_deleted
+                else f"not renewed within {self._renew_deadline:g} s"
+            )
+            raise LeaseLost(f"lease {self._name}: {why}") from None
         finally:
             self._gauge.set(0)
 
     async def _renew(self) -> None:
         await asyncio.sleep(self._retry)
-        while not await self._attempt():
+        while not (await self._attempt() and await self._has_no_rival()):
             self._check_holder()
             await asyncio.sleep(self._retry)
-        if self._was_deleted:
-            await self._check_rivals()
 
-    async def _check_rivals(self) -> None:
-        """Raise LeaseLost if a rival may lead since our lease was deleted.
+    async def _has_no_rival(self) -> bool:
+        """Return whether no rival leads since the lease was deleted; False if that is unknown.
 
-        The lease is not released, but expires: writes that were sent may still arrive.
+        Raises LeaseLost if one does. The lease is not released, but expires: writes that were sent
+        may still arrive.
         """
-        if rival := await self._held_rival():
+        if not self._was_deleted:
+            return True
+        rival = await self._held_rival()
+        if rival:
             self._renewed_at = None
             raise LeaseLost(
                 f"lease {self._name}: deleted, and the lease of another shard is held: {rival}"
             )
+        if rival is None:
+            return False
         self._was_deleted = False
         self._renewed_at = self._observation.since
+        return True
 
     def _check_holder(self) -> None:
         lease = self._observation.lease

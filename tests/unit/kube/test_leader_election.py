@@ -100,19 +100,12 @@ class LeaseServer:
         return web.json_response(self.leases[name])
 
 
-class ManualClock:
-    """A clock that a test sets; the timeouts of the election use that of the event loop."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @asynccontextmanager
 async def leading_shard(
-    serve: Serve, server: LeaseServer, clock: Callable[[], float] = boot_clock
+    serve: Serve,
+    server: LeaseServer,
+    *,
+    renew_deadline: float = 10,
 ) -> AsyncIterator[tuple[LeaderElection, "asyncio.Task[None]"]]:
     """Run a shard that leads at first; yield its election and the task that runs it."""
     started = asyncio.Event()
@@ -127,7 +120,7 @@ async def leading_shard(
             namespace="n",
             name=LEASE,
             retry=0.05,
-            clock=clock,
+            renew_deadline=renew_deadline,
             is_rival=lambda name: name == RIVAL,
         )
         task = asyncio.create_task(election.run(lead))
@@ -159,19 +152,11 @@ async def test_shard_whose_lease_was_deleted_does_not_lead_beside_a_rival(
 async def test_re_created_lease_opens_the_fence_only_after_the_check_of_rivals(
     serve: Serve,
 ) -> None:
-    server, clock = LeaseServer(), ManualClock()
+    server = LeaseServer()
     led_before_the_check: list[bool] = []
-    async with leading_shard(serve, server, clock) as (election, _):
-
-        def close_the_fence() -> None:
-            server.before_patch = lambda: None
-            server.leases.clear()
-            clock.now += 9.5
-
-        def record_leads() -> None:
-            led_before_the_check.append(election.leads)
-
-        server.before_patch, server.before_list = close_the_fence, record_leads
+    async with leading_shard(serve, server) as (election, _):
+        server.before_list = lambda: led_before_the_check.append(election.leads)
+        del server.leases[LEASE]
         await eventually(lambda: led_before_the_check)
         await eventually(lambda: election.leads)
         assert server.holder(LEASE) == election.identity
@@ -182,14 +167,31 @@ async def test_shard_whose_lease_was_deleted_does_not_lead_if_rivals_are_unknown
     serve: Serve,
 ) -> None:
     server = LeaseServer()
-    async with leading_shard(serve, server) as (election, task):
+    async with leading_shard(serve, server, renew_deadline=1.1) as (election, task):
 
         def fail() -> None:
             raise web.HTTPForbidden
 
         server.before_list = fail
         del server.leases[LEASE]
-        with pytest.raises(LeaseLost, match="unknown"):
+        with pytest.raises(LeaseLost, match="the leases of other shards are unknown"):
             await asyncio.wait_for(task, 5)
         assert not election.leads
     assert server.holder(LEASE) == election.identity
+
+
+async def test_shard_whose_lease_was_deleted_continues_after_one_failed_check(
+    serve: Serve,
+) -> None:
+    server = LeaseServer()
+    async with leading_shard(serve, server) as (election, task):
+
+        def fail_once() -> None:
+            server.before_list = lambda: None
+            raise web.HTTPForbidden
+
+        server.before_list = fail_once
+        del server.leases[LEASE]
+        await eventually(lambda: server.before_list is not fail_once)
+        await eventually(lambda: election.leads)
+        assert not task.done()
