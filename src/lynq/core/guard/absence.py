@@ -7,9 +7,10 @@ that are `confirmAfter` apart, a form must be missing for that long. A row that 
 inactive in the next complete read was deactivated; that needs no confirmation. An inactive row that
 was there beside the active one is history, and says nothing about the active one.
 
-A read reports the inactive rows of existing nodes only. Whether a uid had history when its node was
-created is therefore unknown until a complete read has tracked the uid. An inactive row that appears
-before that, or in the first read after a restart, counts as history.
+A read reports the inactive rows of tracked uids only: those of known rows, and of nodes. Whether a
+uid had history when its node was created is therefore unknown until a complete read has tracked the
+uid. An inactive row that appears before that, or in the first read after a restart, counts as
+history.
 
 A row whose uid was spoilt in place (NULL, blank, upper case, padded) is present and identifies no
 node. Its node has no row then, but its tenant was not deleted. So the unidentifiable rows of each
@@ -86,8 +87,7 @@ class Absences:
         Another plan with the same complete read, into which rows may have been merged since, finds
         at most that rows are back.
         """
-        is_same = source == self.source
-        is_same_read = is_same and read == self.read
+        is_same, is_same_read = source == self.source, self.has_read(source, read)
         since = self.rows_missing_since if is_same else {}
         protected_since = self.protected_missing_since if is_same else {}
         last = self.unidentifiable if is_same else {}
@@ -110,6 +110,10 @@ class Absences:
             tracked=self.tracked if is_same_read else tracked,
             superseded=frozenset(superseded),
         )
+
+    def has_read(self, source: str, read: ReadTime) -> bool:
+        """Return whether this is the last complete read."""
+        return (source, read) == (self.source, self.read)
 
     def deactivated(self, source: str, inactive: frozenset[str]) -> frozenset[str]:
         """Return the uids, of those with an inactive row, whose active row became it."""

@@ -11,6 +11,7 @@ is not its controller.
 """
 
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from operator import attrgetter
@@ -50,7 +51,7 @@ class Observation:
     """From the last plan."""
     confirm_after: float = 0.0
     """How many seconds a row or form must be missing; 0 if one read is enough."""
-    settled_uids: Container[str] = frozenset()
+    settled_uids: AbstractSet[str] = frozenset()
     """The uids of active rows that the plan does not have, because their nodes are as desired."""
     settled_nodes: int = 0
     """The number of these nodes that are not being deleted."""
@@ -125,7 +126,7 @@ def choose_deletions(
     # Nodes of a deleted form do not count: they must not raise the limit for the others.
     formless = _uids(candidates, DeletionCause.FORM_GONE)
     rowless = _uids(candidates, DeletionCause.ROW_GONE)
-    absent = _observe(hub, candidates, protected, screened, observation, missing=missing.values())
+    absent = _observe(hub, candidates, protected, screened, observation)
     status = hub.status.deletion_guard
     held = memory.held or is_held(hub.status)
     if held or source_changed:
@@ -167,23 +168,26 @@ def _observe(
     protected: Sequence[NodeDeletion],
     screened: ScreenedRows[RowValues],
     observation: Observation,
-    *,
-    missing: Iterable[LynqNode],
 ) -> AbsentNodes:
     read, now, seconds = observation.read, observation.now, observation.confirm_after
     formless = _of_cause(candidates, DeletionCause.FORM_GONE)
     protected_formless = _of_cause(protected, DeletionCause.FORM_GONE)
-    deactivated = observation.last.deactivated(observation.source, observation.inactive)
-    absences = observation.last.after_read(
-        observation.source,
+    source, last = observation.source, observation.last
+    deactivated = last.deactivated(source, observation.inactive)
+    active_uids = _active_uids(screened, observation)
+    superseded = {uid for uid in observation.inactive if any(uid in uids for uids in active_uids)}
+    absences = last.after_read(
+        source,
         read,
         present=screened.present,
         missing=_without_any_row(candidates, deactivated),
         protected=_without_any_row(protected, deactivated),
         unidentifiable=screened.unidentifiable,
-        tracked=_tracked_with_row(missing, screened, observation),
-        superseded=(observation.inactive - deactivated)
-        | _with_active_row(observation.inactive, screened, observation),
+        # A read is compared with all rows once, not at each push notification after it.
+        tracked=last.tracked
+        if last.has_read(source, read)
+        else _tracked_with_row(observation, active_uids),
+        superseded=(observation.inactive - deactivated) | superseded,
     ).after_plan(now, {deletion.pair.form for deletion in (*formless, *protected_formless)})
     forms = absences.unconfirmed_forms(now, seconds)
     disabled = hub.spec.deletion_guard.disabled
@@ -197,25 +201,21 @@ def _observe(
     )
 
 
-def _tracked_with_row(
-    missing: Iterable[LynqNode], screened: ScreenedRows[RowValues], observation: Observation
-) -> frozenset[str]:
-    """Return the tracked uids that have a row, active or not."""
-    uids = {pair_or_spec(node).uid for node in missing} - observation.inactive
-    rowless = uids - _with_active_row(uids, screened, observation)
-    # Usually none is missing, and a set of 100,000 uids is not copied.
-    return observation.tracked - rowless if rowless else observation.tracked
-
-
-def _with_active_row(
-    uids: Collection[str], screened: ScreenedRows[RowValues], observation: Observation
-) -> set[str]:
-    """Return the uids that have an active row, planned or not."""
-    if not uids:
-        return set()
+def _active_uids(
+    screened: ScreenedRows[RowValues], observation: Observation
+) -> tuple[AbstractSet[str], ...]:
+    """Return the uids that have an active row: planned, rejected and settled ones."""
     rejected = {pair.uid for pair in screened.rejected_pairs}
-    sources: tuple[Container[str], ...] = (screened.rows, rejected, observation.settled_uids)
-    return {uid for uid in uids if any(uid in active for active in sources)}
+    return screened.rows.keys(), rejected, observation.settled_uids
+
+
+def _tracked_with_row(
+    observation: Observation, active_uids: Iterable[AbstractSet[str]]
+) -> frozenset[str]:
+    """Return the tracked uids that have a row, active or not, whether or not they have a node."""
+    rowless = observation.tracked.difference(*active_uids, observation.inactive)
+    # Usually there are none, and a set of 100,000 uids is not copied.
+    return observation.tracked - rowless if rowless else observation.tracked
 
 
 def _of_cause(deletions: Iterable[NodeDeletion], cause: DeletionCause) -> list[NodeDeletion]:

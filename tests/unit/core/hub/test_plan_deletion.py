@@ -299,6 +299,29 @@ def test_inactive_row_after_a_read_without_any_row_is_confirmed() -> None:
         last = plan.absent.absences
 
 
+def test_inactive_row_of_a_node_observed_after_a_read_without_row_is_confirmed() -> None:
+    """The response to the creation of the node was lost: the cache has it a moment later."""
+    inactive, tracked = frozenset({"a"}), frozenset({"a", "b"})
+    last = NO_ABSENCES
+    for time, uids, nodes, history in (
+        (10, "ab", "b", frozenset[str]()),
+        (20, "b", "b", frozenset[str]()),
+        (20, "b", "ab", frozenset[str]()),
+        (21, "b", "ab", inactive),
+    ):
+        observation = Observation(
+            source="table",
+            read=ReadTime(time, time),
+            inactive=history,
+            tracked=tracked,
+            last=last,
+            confirm_after=5,
+        )
+        plan = planned(running(*nodes), rows(*uids), WEB, observation=observation)
+        assert not deleted(plan)
+        last = plan.absent.absences
+
+
 def test_inactive_row_of_the_first_read_is_confirmed() -> None:
     inactive = frozenset({"a"})
     observation = Observation(

@@ -50,9 +50,9 @@ def test_operator_that_restarts_half_way_completes_an_approved_doubtful_deletion
     assert [deletion.name for deletion in plan.deletes] == ["a-web", "d-web"]
 
 
-@pytest.mark.parametrize(("settled", "superseded"), [(("a",), {"a"}), ((), set())])
+@pytest.mark.parametrize(("settled", "superseded"), [({"a"}, {"a"}), (set(), set())])
 def test_inactive_row_beside_an_active_one_that_is_not_planned_is_history(
-    settled: tuple[str, ...], superseded: set[str]
+    settled: set[str], superseded: set[str]
 ) -> None:
     last = Absences(tracked=frozenset({"a"}))
     observation = Observation(inactive=frozenset({"a"}), settled_uids=settled, last=last)
