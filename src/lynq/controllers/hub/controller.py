@@ -166,7 +166,7 @@ class HubController:
             await self._plan_and_apply(hub, state, now)
         except BaseException:
             # The plan, or the rest of its writes, is lost.
-            state.plan.requested = True
+            self._retry_later(hub, state)
             raise
 
     async def _plan_and_apply(self, hub: LynqHub, state: HubState, now: datetime) -> None:
@@ -223,9 +223,14 @@ class HubController:
         """Re-plan an outdated plan at once, and failed writes after a back-off."""
         write, result = state.write, execution.result
         state.plan.requested = state.plan.requested or result.stopped
-        if not result.failed:
+        if result.failed:
+            self._retry_later(hub, state)
+        else:
             write.failures = 0
-            return
+
+    def _retry_later(self, hub: LynqHub, state: HubState) -> None:
+        """Plan again after a back-off."""
+        write = state.write
         write.failures += 1
         write.retry_at = self._context.clock() + write_retry_delay(write.failures, hub)
 

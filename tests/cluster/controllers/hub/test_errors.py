@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from cluster.controllers.environment import HUBS, NODES, Environment
+from lynq.controllers.form_validation import FormValidator
 from lynq.controllers.options import Shard
 from lynq.kube import Request, Response, Send
 from lynq.kube.errors import Fenced
@@ -233,3 +234,31 @@ async def test_write_is_planned_again_if_the_lease_was_in_doubt(env: Environment
     async with env.run_controllers():
         await env.wait_for_nodes(*NAMES[:1])
     assert not next(fenced, False)
+
+
+async def test_plan_that_fails_is_repeated_with_back_off(
+    env: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nodes change meanwhile, and each change reconciles the hub."""
+    env.set_rows(*ROWS[:10])
+    await env.create_hub(source={"syncInterval": "1h"})
+    await env.create_form()
+    plans = 0
+
+    async def fail(*_: object) -> None:
+        nonlocal plans
+        plans += 1
+        raise TypeError("a defect")
+
+    async with env.run_controllers():
+        await env.wait_for_nodes(*NAMES[:10])
+        await env.wait_until_idle()
+        monkeypatch.setattr(FormValidator, "candidate", fail)
+        await env.force_sync()
+        await eventually(lambda: plans)
+        for number in range(10):
+            await env.set_nodes_ready(NAMES[:10], ready=number % 2 == 1)
+        # The counters of the hub follow its nodes.
+        await env.wait_for_status(ready=10)
+    # 100 changes; the back-off is 62 ms at first, and doubles.
+    assert plans < 20
