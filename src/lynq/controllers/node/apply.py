@@ -4,14 +4,14 @@ A rejected write is the failure of its resource only. An error that concerns eve
 a lost connection or a lost lease, ends the reconcile.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
 from msgspec.structs import replace
 
-from lynq.api import LynqNode, ResourceState
+from lynq.api import LynqNode, ResourceState, TResource
 from lynq.controllers.concurrency import gather_or_cancel
 from lynq.controllers.impersonation import ClientSelector
 from lynq.controllers.node.observe import ObservedResource, Observer, key_of
@@ -55,8 +55,13 @@ class ApplyProgress:
         return any(resource.facts.is_deferred for resource in self.observed.values())
 
     @property
-    def contested(self) -> Iterable[ObjectRef]:
-        """The observed objects that belong to another node."""
+    def unresolved(self) -> list[TResource]:
+        """The resources whose desired objects are not identified."""
+        resources = self.observed.values()
+        return [resource.facts.resource for resource in resources if not resource.is_resolved]
+
+    def contested_refs(self) -> Iterator[ObjectRef]:
+        """Yield the observed objects that belong to another node."""
         for outcome in self.step.outcomes:
             is_observed = self.observed[outcome.id].child is not None
             if is_observed and outcome.state is ResourceState.CONFLICTED:

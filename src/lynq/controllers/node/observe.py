@@ -113,7 +113,7 @@ class Observer:
         records: Mapping[ObjectIdentity, AppliedRecord],
         now: datetime,
     ) -> dict[str, ObservedResource]:
-        """Return every resource by id; `listed` are the objects of the inventory."""
+        """Return every resource by id; objects of `listed` are read if no watch has them."""
         state.reset_on_new_generation(node)
         renderer = Renderer.of(node, variables, self._current_key.state)
         owner = self.claims.owner(node)

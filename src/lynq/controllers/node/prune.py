@@ -158,6 +158,7 @@ class Pruner:
             # A deletion that failed or was deferred is retried in a later reconcile.
             tried = deferred | state.prune_errors.keys()
             step = next_prune_step(entries, candidates, owner, reason)
+            read_at = asyncio.get_running_loop().time()
             if step.needs_contenders(tried):
                 contenders = await self._claims.current_contenders(node)
                 candidates = with_contenders(candidates, contenders)
@@ -169,7 +170,8 @@ class Pruner:
             if confirm:
                 await confirm()
             sent = await gather_or_cancel(
-                self._send(deletion, node, state, result, clock()) for deletion in wave
+                self._send(deletion, node, state, result, clock(), read_at=read_at)
+                for deletion in wave
             )
             deferred |= {
                 deletion.item.ref
@@ -285,23 +287,24 @@ class Pruner:
         state: NodeState,
         result: PruneResult,
         now: datetime,
+        *,
+        read_at: float,
     ) -> bool:
         """Delete, release or retain an object; return False if that is deferred."""
-        asked_at = asyncio.get_running_loop().time()
 
         async def execute() -> bool:
             # A node may have come to desire the object meanwhile. The next step retains the object.
-            if deletion.retain or not await self._is_contested(deletion.item.ref, node, asked_at):
+            if deletion.retain or not await self._is_contested(deletion.item.ref, node, read_at):
                 await self._execute(deletion, node, state, result, now)
             return True
 
         return bool(await self._gate.send(node, deletion.item.ref, execute))
 
-    async def _is_contested(self, ref: ObjectRef, node: LynqNode, asked_at: float) -> bool:
-        """Return whether another node desires an object whose deletion was asked for then."""
+    async def _is_contested(self, ref: ObjectRef, node: LynqNode, read_at: float) -> bool:
+        """Return whether another node desires an object; its contenders were read at `read_at`."""
         if self._claims.contender(ref, node):
             return True
-        if asyncio.get_running_loop().time() - asked_at < self._timing.contenders_lifetime:
+        if asyncio.get_running_loop().time() - read_at < self._timing.contenders_lifetime:
             return False
         return ref.identity in await self._claims.current_contenders(node)
 

@@ -8,15 +8,15 @@ applied, because their successors may be rejected.
 
 import asyncio
 import time
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import structlog
 
-from lynq.api import LynqNode, NodeStatus, ResourceState, TResource
+from lynq.api import LynqNode, NodeStatus
 from lynq.api.initial_inventory import lists_objects
 from lynq.api.names import FINALIZER_NODE
 from lynq.api.node_metadata import is_deleting, is_paused
@@ -35,8 +35,13 @@ from lynq.controllers.node.write_gate import WriteGate
 from lynq.core.graph.build import build_graph, entries_of
 from lynq.core.graph.model import Graph
 from lynq.core.graph.problems import GraphError
-from lynq.core.node.inventory import InventoryItem, inventory_of, read_records
-from lynq.core.node.objects import ObjectIdentity, ObjectRef, owner_of, ref_of
+from lynq.core.node.inventory import (
+    InventoryItem,
+    inventory_of,
+    objects_to_read,
+    read_records,
+)
+from lynq.core.node.objects import ObjectRef, owner_of
 from lynq.core.node.prune import find_stale, pending_outcomes, select_prunable
 from lynq.core.node.schedule import ForcedApply, force_due_at, is_force_due, requeue_at
 from lynq.core.node.siblings import NO_SIBLINGS, Siblings
@@ -53,8 +58,6 @@ from lynq.kube import PartialObject, Result
 from lynq.kube.errors import KubeError
 
 _log = structlog.get_logger(__name__)
-
-_NEVER_APPLIED: Final = frozenset({ResourceState.SKIPPED, ResourceState.WAITING})
 
 
 class NodeChanged(Exception):  # noqa: N818 - says what happened
@@ -117,12 +120,12 @@ class NodeReconciler:
             # The status stays as it is. The end of the render requeues the node, also if it was
             # reached since: a garbage collection can make any render heavy for a moment.
             return Result()
-        stale = self._find_stale(node, observed, inventory)
         now, interval = self._context.clock(), self._context.options.force_reapply_interval
         is_due = is_force_due(node, interval, now)
         # All resources are applied together, or the quick ones would be applied again each time.
         force = is_due and not self._gate.defer_any(node, _written_refs(observed))
         plan = self._applier.plan(node, desired.graph, observed, now=now, force=force)
+        stale = self._find_stale(node, plan, inventory)
         report = status_report(node, plan, pending_outcomes(stale), inventory)
         if status := inventory_status(node.status, report, inventory, now):
             node = await self._write_inventory(node, state, status)
@@ -187,29 +190,35 @@ class NodeReconciler:
         inventory: tuple[InventoryItem, ...],
         state: NodeState,
     ) -> dict[str, ObservedResource]:
+        now, timing = self._context.clock(), self._context.timing
+        has_shards = self._context.options.shard.count > 1
         return await self._observer.observe(
             node,
             all_resources(node.spec),
             desired.variables,
             state,
-            listed=_previously_applied(node.status, inventory),
+            listed=objects_to_read(
+                node.status,
+                inventory,
+                waiting_since=now - timing.not_ready_requeue if has_shards else None,
+            ),
             records=read_records(node.status, inventory),
-            now=self._context.clock(),
+            now=now,
         )
 
     def _find_stale(
         self,
         node: LynqNode,
-        observed: Mapping[str, ObservedResource],
+        plan: ApplyProgress,
         inventory: tuple[InventoryItem, ...],
     ) -> tuple[InventoryItem, ...]:
         """Return the objects that left the form."""
-        resources = observed.values()
+        resources = plan.observed.values()
         return find_stale(
             inventory,
             self._pruner.applied_objects(node),
             desired=[resource.ref for resource in resources if resource.facts.desired is not None],
-            unresolved=_unresolved(resources),
+            unresolved=plan.unresolved,
         )
 
     async def _prune(
@@ -229,9 +238,8 @@ class NodeReconciler:
             facts={resource_id: resource.facts for resource_id, resource in observed.items()},
             outcomes={outcome.id: outcome for outcome in progress.step.outcomes},
         )
-        unresolved = _unresolved(observed.values())
         siblings = await self._siblings(node) if stale else NO_SIBLINGS
-        selection = select_prunable(node, stale, unresolved, successors, siblings)
+        selection = select_prunable(node, stale, progress.unresolved, successors, siblings)
         result = await self._pruner.prune(
             node,
             selection.items,
@@ -317,7 +325,7 @@ class NodeReconciler:
         was recorded as contested has woken none.
         """
         before = state.contested
-        self._states.set_contested(node, progress.contested)
+        self._states.set_contested(node, progress.contested_refs())
         return progress.is_outdated(state.contested - before)
 
     def _requeue(
@@ -355,21 +363,6 @@ def _forced_apply(progress: ApplyProgress, *, is_due: bool, force: bool) -> Forc
         return ForcedApply.NOT_DUE
     is_complete = force and not progress.has_deferred_writes
     return ForcedApply.COMPLETED if is_complete else ForcedApply.DEFERRED
-
-
-def _unresolved(resources: Iterable[ObservedResource]) -> list[TResource]:
-    """Return the resources whose desired objects are not identified."""
-    return [resource.facts.resource for resource in resources if not resource.is_resolved]
-
-
-def _previously_applied(
-    status: NodeStatus, inventory: Iterable[InventoryItem]
-) -> set[ObjectIdentity]:
-    """Return the objects of the inventory that the node has tried to apply."""
-    never_applied = {
-        ref_of(entry).identity for entry in status.resources if entry.state in _NEVER_APPLIED
-    }
-    return {item.ref.identity for item in inventory if item.is_listed} - never_applied
 
 
 def _was_reported(node: LynqNode) -> bool:

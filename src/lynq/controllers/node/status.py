@@ -30,7 +30,7 @@ from lynq.controllers.node.prune import PruneResult
 from lynq.controllers.node.state import NodeState
 from lynq.controllers.node.write_gate import WriteGate
 from lynq.core.node import events
-from lynq.core.node.inventory import InventoryItem
+from lynq.core.node.inventory import InventoryItem, unresolved_items
 from lynq.core.node.objects import ObjectRef, contested_objects
 from lynq.core.node.schedule import ForcedApply, debounce_status, postpone_progress
 from lynq.core.node.state import ResourceOutcome
@@ -51,18 +51,17 @@ def status_report(
     metadata = node.metadata
     requested = metadata.annotations.get(ANNOTATION_FORCE_RECONCILE, "")
     handled = node.status.last_handled_force_reconcile
-    unresolved = {
-        resource_id
-        for resource_id, observed in progress.observed.items()
-        if not observed.is_resolved
-    }
+    unresolved = unresolved_items(
+        inventory,
+        progress.unresolved,
+        frozenset(contested_objects(node.status)),
+    )
     return StatusReport(
         namespace=metadata.namespace,
         generation=metadata.generation,
         outcomes=progress.step.outcomes,
         pruning=pruning,
-        # An object that only the annotation lists is observed first: it may never have existed.
-        unresolved=[item for item in inventory if item.is_listed and item.id in unresolved],
+        unresolved=tuple(unresolved),
         is_applying=bool(progress.step.writes),
         was_forced=forced is ForcedApply.COMPLETED,
         update_start=metadata.annotations.get(ANNOTATION_ROLLOUT_UPDATE_START, ""),

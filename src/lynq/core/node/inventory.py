@@ -9,15 +9,24 @@ operator: without apiVersion, with targetNamespace unrendered, and with the node
 cluster-scoped kinds. It is read after a migration from that operator, where it lists more.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Final
 
-from lynq.api import DeletionPolicy, LynqNode, NodeStatus, ResourceStatus, TResource
+from lynq.api import (
+    DeletionPolicy,
+    LynqNode,
+    NodeStatus,
+    ResourceState,
+    ResourceStatus,
+    TResource,
+)
 from lynq.api.initial_inventory import API_VERSIONS, CLUSTER_SCOPED, initial_objects
 from lynq.core.node.objects import AppliedRecord, ObjectIdentity, ObjectRef, ref_of
 from lynq.template import Environment, TemplateError, render
 
+_NEVER_APPLIED: Final = frozenset({ResourceState.SKIPPED, ResourceState.WAITING})
 _PARTS: Final = (2, 3)
 _FIXED: Final = Environment.fixed()
 """Inventory keys depend on neither time nor chance."""
@@ -114,6 +123,27 @@ def _record(entry: ResourceStatus | None) -> AppliedRecord:
     return AppliedRecord(bool(entry.fields_digest), entry.adopted_uid, entry.completed)
 
 
+def objects_to_read(
+    status: NodeStatus, inventory: Iterable[InventoryItem], *, waiting_since: datetime | None = None
+) -> set[ObjectIdentity]:
+    """Return the objects of the inventory to read if no watch has them.
+
+    They are those that the node has tried to apply, and those that have waited for a dependency
+    since `waiting_since` or longer: the watch of a shard does not select the objects of other
+    shards, which the node may be in conflict about.
+    """
+    never_applied = {
+        ref_of(entry).identity
+        for entry in status.resources
+        if entry.state in _NEVER_APPLIED and not _is_older(entry, waiting_since)
+    }
+    return {item.ref.identity for item in inventory if item.is_listed} - never_applied
+
+
+def _is_older(entry: ResourceStatus, waiting_since: datetime | None) -> bool:
+    return waiting_since is not None and entry.since is not None and entry.since <= waiting_since
+
+
 def stale_items(
     inventory: Iterable[InventoryItem], desired: Iterable[ObjectRef]
 ) -> tuple[InventoryItem, ...]:
@@ -143,6 +173,26 @@ def possible_claims(
         for item in items
     )
     return {item: resource.id for item, resource in pairs if resource is not None}
+
+
+def unresolved_items(
+    inventory: Iterable[InventoryItem],
+    unresolved: Iterable[TResource],
+    contested: Collection[ObjectIdentity],
+) -> Iterator[InventoryItem]:
+    """Yield the listed items of unresolved resources, which stay in the inventory.
+
+    A contested object stays, too, if the id of its resource was renamed: it belongs to another node
+    and is not pruned, and this node may still desire it.
+    """
+    items, unresolved = tuple(inventory), tuple(unresolved)
+    ids, claims = {resource.id for resource in unresolved}, possible_claims(items, unresolved)
+    for item in items:
+        # An object that only the annotation lists is observed first: it may never have existed.
+        if item.is_listed and item.id in ids:
+            yield item
+        elif item.is_listed and item in claims and item.ref.identity in contested:
+            yield replace(item, id=claims[item])
 
 
 def _may_desire(resource: TResource, item: InventoryItem) -> bool:

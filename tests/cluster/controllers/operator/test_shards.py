@@ -18,6 +18,7 @@ from cluster.controllers.running_operator import (
     wait_for_node_ready,
     wait_for_resource_state,
 )
+from cluster.local.manifests import deployment
 from lynq.api import LynqNode, Metadata, NodeSpec
 from lynq.api.metadata import ObjectKey
 from lynq.controllers.context import ControllerContext
@@ -143,6 +144,65 @@ async def test_object_that_another_shard_desires_while_its_deletion_waits_is_han
             await env.wait_for_nodes(f"{contender}-web", within=60)
             await wait_for_node_ready(env, f"{contender}-web", within=60)
             assert (await env.get(CONFIG_MAPS, SHARED))["metadata"]["uid"] == uid
+
+
+async def test_node_that_waits_for_a_dependency_keeps_the_object_of_another_shard(
+    env: Environment,
+) -> None:
+    owner, contender = tenants_of(env, 1)[0], tenants_of(env, 2)[0]
+    app = deployment("app", replicas=1, annotations={"local.lynq.sh/ready": "{{ .plan }}"})
+    env.set_rows((owner, 1, "soon"))
+    async with running_shards(env):
+        await env.create_hub()
+        await env.create_form(
+            deployments=[{"id": "app", "nameTemplate": "{{ .uid }}-app", "spec": app}],
+            configMaps=[config_map("data", nameTemplate=SHARED, dependIds=["app"])],
+        )
+        await wait_for_node_ready(env, f"{owner}-web")
+        uid = (await env.get(CONFIG_MAPS, SHARED))["metadata"]["uid"]
+        env.set_rows((owner, 1, "soon"), (contender, 1, "never"))
+        await env.force_sync()
+        await wait_for_resource_state(env, f"{contender}-web", "settings", "Conflicted", within=60)
+        env.set_rows((owner, 0, "soon"), (contender, 1, "never"))
+        await env.force_sync()
+        await env.wait_for_nodes(f"{contender}-web")
+        assert (await env.get(CONFIG_MAPS, SHARED))["metadata"]["uid"] == uid
+
+
+async def test_object_that_another_shard_desires_while_its_node_is_confirmed_is_handed_over(
+    env: Environment,
+) -> None:
+    """The node is read once more before its objects are pruned, which may take a while."""
+    uid = next(uid for uid in tenants_of(env, 1, "first") if uid in tenants_of(env, 2, "second"))
+    shared, test_client = config_map(nameTemplate=SHARED), env.client
+    contested: list[bool] = []
+
+    async def contest(request: Request, send: Send) -> Response:
+        is_confirmation = request.verb == "get" and request.path.endswith(f"/lynqnodes/{uid}-first")
+        if is_confirmation and contested == [False]:
+            contested[0] = True
+            await env.create_form("second", configMaps=[shared])
+            await wait_for_resource_state(env, f"{uid}-second", "settings", "Conflicted")
+        return await send(request)
+
+    env.set_rows((uid, 1, "pro"))
+    env.client = test_client.intercepted(contest)
+    async with running_shards(env):
+        env.client = test_client
+        await env.create_hub()
+        other = config_map(id="other", nameTemplate="{{ .uid }}-other")
+        await env.create_form("first", configMaps=[shared, other])
+        await wait_for_node_ready(env, f"{uid}-first")
+        before = (await env.get(CONFIG_MAPS, SHARED))["metadata"]["uid"]
+        contested.append(False)
+        await env.patch(FORMS, "first", {"spec": {"configMaps": [other]}})
+
+        async def is_handed_over() -> bool:
+            return await owners_of(env, SHARED) == [f"{uid}-second"]
+
+        await eventually(is_handed_over, within=60)
+        assert contested == [True]
+        assert (await env.get(CONFIG_MAPS, SHARED))["metadata"]["uid"] == before
 
 
 async def test_entry_moves_between_forms_whose_nodes_are_in_different_shards(

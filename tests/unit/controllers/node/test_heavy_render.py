@@ -13,6 +13,8 @@ from lynq.controllers.node.observe import Observer
 from lynq.controllers.node.reconcile import NodeReconciler
 from lynq.controllers.node.slow_render import RenderPools, TemplateKey
 from lynq.controllers.node.state import NodeState
+from lynq.controllers.options import Options
+from lynq.controllers.timing import Timing
 from lynq.core.node.objects import ObjectRef
 from lynq.core.node.render import Rendered
 from lynq.kube import Resource, Result
@@ -64,7 +66,7 @@ async def test_render_that_finishes_in_the_same_moment_changes_no_status() -> No
     children: Any = Children()
     discovery: Any = Discovery()
     claims: Any = SimpleNamespace(owner=lambda _: None)
-    context: Any = SimpleNamespace(clock=lambda: NOON)
+    context: Any = SimpleNamespace(clock=lambda: NOON, timing=Timing(), options=Options())
     # A reconcile that goes on to write would need more.
     nothing: Any = None
     observer = Observer(
