@@ -53,9 +53,9 @@ async def gather_or_cancel(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 async def run_beside(
     work: Coroutine[Any, Any, T], delay: Callable[[], float], action: Callable[[], Awaitable[None]]
 ) -> T:
-    """Return the result of `work`; run `action` beside it if there is no `delay` any more.
+    """Return the result of `work`; run `action` beside it once `delay()` is 0 or less.
 
-    The delay is in seconds, and asked for again after they have passed. A failure of either is
+    The delay is in seconds, and computed again after they have passed. A failure of either is
     raised, after the other has ended.
     """
     task = asyncio.create_task(work)

@@ -70,7 +70,7 @@ class WriteGate:
             slots.free(slot)
 
     def is_queued(self, key: ObjectKey) -> bool:
-        """Return whether a write of the node waits for earlier ones, which are answered."""
+        """Return whether a write of the node waits for a slot in a group that is not slow."""
         groups = self._queued.get(key, ())
         return any(not self._limits.is_slow(group, _now()) for group in groups)
 

@@ -60,9 +60,12 @@ def state_events(previous: NodeStatus, outcomes: Iterable[ResourceOutcome]) -> I
     entries = {
         (entry.id, entry.kind, entry.namespace, entry.name): entry for entry in previous.resources
     }
+    by_id = {entry.id: entry for entry in previous.resources}
     for outcome in outcomes:
         ref = outcome.ref
-        before = entries.get((outcome.id, ref.kind, ref.namespace, ref.name))
+        # The entries of a resource that is not rendered name its objects, and the outcome does not.
+        key = (outcome.id, ref.kind, ref.namespace, ref.name)
+        before = entries.get(key) if ref.name else by_id.get(outcome.id)
         if (reason := _reason(outcome)) and not _was_reported(before, outcome, reason):
             yield Event(reason, _message(outcome), warns=True)
 
@@ -192,7 +195,9 @@ def _reason(outcome: ResourceOutcome) -> EventReason | None:
 def _was_reported(
     before: ResourceStatus | None, outcome: ResourceOutcome, reason: EventReason
 ) -> bool:
-    if before is None or (before.state, before.reason) != (outcome.state, outcome.reason):
+    # The entry of a contested object stays Conflicted while its resource fails for another reason.
+    states = (outcome.state, ResourceState.CONFLICTED)
+    if before is None or before.state not in states or before.reason != outcome.reason:
         return False
     return reason in _REPORTED_ONCE or before.message == fit(outcome.message)
 

@@ -180,11 +180,12 @@ def next_prune_step(
         for candidate in remaining
         if not candidate.is_unobserved and not candidate.held_until
     }
-    # The spec does not say what depends on a claim that left it: usually a workload that remains.
+    # The spec does not say what depends on a volume claim that left it: usually a workload.
     unlisted = observed.difference(entry.id for entry in entries)
-    claims = {each.item.id for each in remaining if _waits_for_pods(each)} & unlisted
-    waves = removal_waves(entries, observed - claims)
-    wave = claims.union(waves[0] if waves else ())
+    waiting = {candidate.item.id for candidate in remaining if _waits_for_pods(candidate)}
+    volume_claims = waiting & unlisted
+    waves = removal_waves(entries, observed - volume_claims)
+    wave = volume_claims.union(waves[0] if waves else ())
     deletions = tuple(
         _deletion(candidate, candidate.live, owner, reason)
         for candidate in remaining

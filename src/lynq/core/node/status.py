@@ -149,9 +149,12 @@ def inventory_status(
         return None
     status = next_status(previous, report, now)
     entries = {_entry_key(entry): entry for entry in previous.resources}
-    # Failures are reported by the status after the apply, together with their events.
+    contested = frozenset(contested_objects(previous))
+    # Failures are reported after the apply, with their events. Contested objects stay contested.
     resources = tuple(
-        entries.get(_entry_key(entry)) or _without_failure(entry) for entry in status.resources
+        entries.get(_entry_key(entry))
+        or (entry if ref_of(entry).identity in contested else _without_failure(entry))
+        for entry in status.resources
     )
     if previous.conditions:
         return replace(

@@ -58,6 +58,16 @@ def test_render_error_names_kind_and_id() -> None:
     assert event.message.startswith('"config" could not be rendered: ')
 
 
+def test_render_error_of_a_resource_with_an_object_is_reported_once() -> None:
+    nameless = ObjectRef("v1", "ConfigMap", "", "")
+    failed = replace(outcome(ResourceState.FAILED, "TemplateRenderError"), ref=nameless)
+    unresolved = [InventoryItem("config", REF)]
+    report = StatusReport(namespace="shop", generation=1, outcomes=[failed], unresolved=unresolved)
+    before = status_of(outcome(ResourceState.READY, "Ready"))
+    assert len([*events.state_events(before, [failed])]) == 1
+    assert [*events.state_events(next_status(before, report, NOW), [failed])] == []
+
+
 def test_event_names_the_object_if_it_has_a_name() -> None:
     skipped = outcome(ResourceState.SKIPPED, "DependencySkipped", '"database" has failed')
     (event,) = events.state_events(NodeStatus(), [skipped])

@@ -15,7 +15,7 @@ from lynq.core.graph.build import build_graph
 from lynq.core.graph.model import Entry
 from lynq.core.graph.problems import GraphError
 from lynq.core.node.inventory import InventoryItem, read_inventory
-from lynq.core.node.objects import ObjectRef, contested_objects
+from lynq.core.node.objects import ObjectRef
 from lynq.core.node.render import RenderError
 from lynq.core.node.schedule import force_due_at
 from lynq.core.node.state import ResourceOutcome
@@ -178,15 +178,6 @@ def test_unresolved_resource_keeps_its_objects_in_the_inventory() -> None:
     assert status.applied_resources == ("Certificate/tenant/x@cert",)
     assert read_inventory(status, "shop", {}) == (item,)
     assert status.failed_resources == 1
-
-
-def test_unresolved_resource_still_desires_the_object_of_another_node() -> None:
-    ref = ObjectRef("v1", "Secret", "shop", "shared")
-    previous = next_status(NodeStatus(), report([outcome("a", S.CONFLICTED, ref=ref)]), NOW)
-    unknown = outcome("a", S.PROGRESSING, ref=ObjectRef("v1", "Secret", "", ""))
-    status = next_status(previous, report([unknown], unresolved=[InventoryItem("a", ref)]), NOW)
-    assert [*contested_objects(status)] == [ref.identity]
-    assert not [*contested_objects(next_status(status, report([outcome("a", ref=ref)]), NOW))]
 
 
 def test_resource_that_was_never_rendered_is_listed_without_a_name() -> None:
