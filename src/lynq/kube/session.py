@@ -46,6 +46,7 @@ def _user_agent() -> str:
 
 
 MAX_IN_FLIGHT: Final = 64
+"""The default of `ClientOptions.max_in_flight`, and of all shards together."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ class Observation:
     inactive: frozenset[str] = frozenset()
     """The tracked uids that have an inactive row."""
     tracked: frozenset[str] = frozenset()
-    """The uids whose inactive rows the read reports: those of known rows, and of nodes."""
+    """See `ReadRows.tracked`."""
     last: Absences = NO_ABSENCES
     """From the last plan."""
     confirm_after: float = 0.0

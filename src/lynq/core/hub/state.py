@@ -83,7 +83,7 @@ class ReadRows:
     time: ReadTime = field(default_factory=ReadTime)
     """When the read began and ended, by a monotonic clock."""
     inactive: frozenset[str] = frozenset()
-    """The uids of existing nodes that have an inactive row."""
+    """The tracked uids that have an inactive row."""
     tracked: frozenset[str] = frozenset()
     """The uids whose inactive rows the read reports: those of known rows, and of nodes."""
     changed_at: datetime | None = None

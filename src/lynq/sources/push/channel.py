@@ -264,8 +264,8 @@ Listen = Callable[[ChangeNotifier], Awaitable[None]]
 async def listening(listen: Listen, timing: PushTiming) -> AsyncIterator[ChangeStream]:
     """Run a listener while the block runs, and yield its events."""
     notifier = ChangeNotifier(timing)
-    connection = partial(_listen, listen, notifier)
-    listener = asyncio.create_task(reconnect_forever(connection, timing), name="push channel")
+    connect = partial(_listen_once, listen, notifier)
+    listener = asyncio.create_task(reconnect_forever(connect, timing), name="push channel")
     try:
         yield notifier
     finally:
@@ -273,31 +273,28 @@ async def listening(listen: Listen, timing: PushTiming) -> AsyncIterator[ChangeS
         await asyncio.wait([listener])
 
 
-async def reconnect_forever(connection: Callable[[], Awaitable[None]], timing: PushTiming) -> None:
-    """Run a connection until it ends, and again with back-off; cancel it to stop."""
+async def reconnect_forever(connect: Callable[[], Awaitable[None]], timing: PushTiming) -> None:
+    """Connect, and again with back-off whenever the connection ends; cancel it to stop."""
     clock = asyncio.get_running_loop().time
     failures = 0
     while True:
         started = clock()
-        await connection()
+        await connect()
         if clock() - started > timing.stable_after:
             failures = 0
         await asyncio.sleep(timing.retry(failures))
         failures += 1
 
 
-async def _listen(listen: Listen, notifier: ChangeNotifier) -> None:
+async def _listen_once(listen: Listen, notifier: ChangeNotifier) -> None:
     """Listen until the channel is lost, and report the error."""
-    notifier.lost(await _loss(listen, notifier))
-
-
-async def _loss(listen: Listen, notifier: ChangeNotifier) -> SourceError:
-    """Listen until the channel is lost, and return the error."""
     try:
         await listen(notifier)
     except SourceError as error:
-        return error
+        notifier.lost(error)
     except Exception as error:  # noqa: BLE001 - see the module's docstring
         _log.exception("push channel failed unexpectedly")
-        return SourceError(f"the push channel failed unexpectedly: {type(error).__name__}")
-    return SourceError("the push channel ended")
+        name = type(error).__name__
+        notifier.lost(SourceError(f"the push channel failed unexpectedly: {name}"))
+    else:
+        notifier.lost(SourceError("the push channel ended"))
