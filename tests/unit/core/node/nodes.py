@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lynq.api import LynqNode, Metadata, NodeSpec, TResource
-from lynq.core.node.objects import Owner, owner_of
+from lynq.core.node.inventory import InventoryItem
+from lynq.core.node.objects import ObjectRef, Owner, owner_of
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -40,3 +41,8 @@ def a_resource(
     return TResource(
         id=resource_id, spec=manifest, **{"name_template": f"acme-{resource_id}", **more}
     )
+
+
+def an_item(resource_id: str) -> InventoryItem:
+    """Return the ConfigMap of a resource as an item of the inventory."""
+    return InventoryItem(resource_id, ObjectRef("v1", "ConfigMap", "shop", f"n-{resource_id}"))

@@ -53,7 +53,19 @@ def test_resource_that_was_renamed_and_is_not_rendered_still_desires_the_object(
 
 def test_object_that_no_unresolved_resource_may_desire_is_given_up() -> None:
     assert unresolved("b", name="acme-other") == []
-    assert not [*unresolved_items([InventoryItem("a", SHARED)], [a_resource("b")], frozenset())]
+
+
+@pytest.mark.parametrize("resource_id", ["a", "b"])
+def test_object_that_no_status_lists_is_observed_first(resource_id: str) -> None:
+    items = [InventoryItem("a", SHARED, is_listed=False)]
+    resource = a_resource(resource_id, name_template="acme-shared")
+    assert not [*unresolved_items(items, [resource], {SHARED.identity})]
+
+
+def test_object_of_the_node_is_not_renamed_with_its_resource() -> None:
+    """It is held back from pruning under its own id."""
+    resource = a_resource("b", name_template="acme-shared")
+    assert not [*unresolved_items([InventoryItem("a", SHARED)], [resource], frozenset())]
 
 
 @pytest.mark.parametrize("resource_id", ["a", "renamed"])

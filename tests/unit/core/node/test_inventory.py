@@ -1,5 +1,7 @@
 """The inventory of a node, and which of its items are no longer desired."""
 
+from datetime import UTC, datetime, timedelta
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -9,6 +11,7 @@ from lynq.api import NodeStatus, ResourceState, ResourceStatus, TResource
 from lynq.core.node.inventory import (
     InventoryItem,
     inventory_key,
+    objects_to_read,
     parse_inventory_key,
     possible_claims,
     read_inventory,
@@ -137,6 +140,37 @@ def test_record_says_whether_the_object_was_accepted_and_adopted() -> None:
         adopted.ref.identity: AppliedRecord(was_applied=True, adopted_uid="9"),
         of_go.ref.identity: AppliedRecord(was_applied=True),
     }
+
+
+NOW = datetime(2026, 11, 19, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("state", "since", "waiting_since", "is_read"),
+    [
+        (ResourceState.READY, NOW, None, True),
+        (ResourceState.CONFLICTED, NOW, NOW, True),
+        (ResourceState.WAITING, NOW, None, False),
+        (ResourceState.SKIPPED, NOW, None, False),
+        (ResourceState.WAITING, NOW, NOW - timedelta(seconds=1), False),
+        (ResourceState.WAITING, NOW, NOW, True),
+        (ResourceState.SKIPPED, NOW, NOW + timedelta(seconds=1), True),
+        (ResourceState.WAITING, None, NOW, False),
+    ],
+)
+def test_object_is_read_if_it_was_applied_or_has_waited_for_long(
+    state: ResourceState, since: datetime | None, waiting_since: datetime | None, *, is_read: bool
+) -> None:
+    item = InventoryItem("a", ObjectRef("v1", "ConfigMap", "shop", "x"))
+    (entry,) = status_with(item).resources
+    status = NodeStatus(resources=(msgspec.structs.replace(entry, state=state, since=since),))
+    read = objects_to_read(status, [item], waiting_since=waiting_since)
+    assert read == ({item.ref.identity} if is_read else set())
+
+
+def test_object_that_no_status_lists_is_not_read() -> None:
+    item = InventoryItem("a", ObjectRef("v1", "ConfigMap", "shop", "x"), is_listed=False)
+    assert objects_to_read(NodeStatus(), [item]) == set()
 
 
 @given(st.lists(ITEMS), st.lists(REFS))

@@ -6,31 +6,21 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
-from lynq.api import DeletionPolicy, LynqNode, NodeStatus, OwnerReference, ResourceState
-from lynq.api.digests import spec_digest
-from lynq.api.names import ANNOTATION_SPEC_DIGEST
+from lynq.api import DeletionPolicy, ResourceState
 from lynq.api.reasons import OrphanReason
-from lynq.core.graph.build import build_graph
 from lynq.core.graph.model import Entry
 from lynq.core.node.inventory import InventoryItem
 from lynq.core.node.objects import LiveObject, ObjectRef
 from lynq.core.node.prune import (
     PruneCandidate,
     PruneStep,
-    find_stale,
     next_prune_step,
-    pending_outcomes,
-    select_prunable,
     with_contenders,
 )
-from lynq.core.node.state import ResourceFacts
-from lynq.core.node.successor import Successors
 from lynq.core.readiness.verdict import READY
 from unit.core.graph.strategies import acyclic_entries, transitive_dependencies
-from unit.core.node.fixtures import successors
-from unit.core.node.nodes import a_node, a_resource, an_owner
+from unit.core.node.nodes import an_item, an_owner
 
 REASON = OrphanReason.LYNQ_NODE_DELETED
 KINDS = st.sampled_from(["ours", "ours by labels", "foreign", "another node's", "orphan", "gone"])
@@ -50,10 +40,6 @@ def live(kind: str = "ours", uid: str = "7", **more: Any) -> LiveObject | None:
     )
 
 
-def item(resource_id: str) -> InventoryItem:
-    return InventoryItem(resource_id, ObjectRef("v1", "ConfigMap", "shop", f"n-{resource_id}"))
-
-
 def prune_step(*candidates: PruneCandidate, entries: tuple[Entry, ...] = ()) -> PruneStep:
     return next_prune_step(entries, candidates, an_owner(), REASON)
 
@@ -67,7 +53,7 @@ def test_only_owned_objects_are_pruned_and_dependents_first(
     objects = {id_: live(kind, uid=id_) for id_, kind in kinds.items()}
     order: list[str] = []
     while True:
-        candidates = [PruneCandidate(item(id_), obj) for id_, obj in objects.items()]
+        candidates = [PruneCandidate(an_item(id_), obj) for id_, obj in objects.items()]
         step = next_prune_step(entries, candidates, an_owner(), REASON)
         if step.is_done:
             break
@@ -84,7 +70,7 @@ def test_only_owned_objects_are_pruned_and_dependents_first(
 
 @pytest.mark.parametrize("kind", ["foreign", "another node's", "orphan", "gone"])
 def test_object_of_another_owner_is_not_touched(kind: str) -> None:
-    step = prune_step(PruneCandidate(item("a"), live(kind)))
+    step = prune_step(PruneCandidate(an_item("a"), live(kind)))
     assert (step.deletions, step.is_done) == ((), True)
 
 
@@ -104,12 +90,12 @@ def test_object_is_retained_if_the_spec_or_the_annotation_says_so(
     spec: DeletionPolicy | None, annotation: str | None, *, retain: bool
 ) -> None:
     annotations = {"lynq.sh/deletion-policy": annotation} if annotation else {}
-    step = prune_step(PruneCandidate(item("a"), live(annotations=annotations), spec))
+    step = prune_step(PruneCandidate(an_item("a"), live(annotations=annotations), spec))
     assert [deletion.retain for deletion in step.deletions] == [retain]
 
 
 def test_policy_that_was_never_written_to_the_object_counts() -> None:
-    recorded = InventoryItem("a", item("a").ref, is_retained=True)
+    recorded = InventoryItem("a", an_item("a").ref, is_retained=True)
     annotations = {"lynq.sh/deletion-policy": "Delete"}
     candidate = PruneCandidate(recorded, live(annotations=annotations), DeletionPolicy.DELETE)
     assert [deletion.retain for deletion in prune_step(candidate).deletions] == [True]
@@ -165,29 +151,29 @@ def test_own_namespace_of_a_node_is_always_retained(ref: ObjectRef, *, retain: b
 def test_adopted_object_is_released_and_not_deleted(
     annotations: dict[str, str], uid: str, *, release: bool
 ) -> None:
-    adopted = dataclasses.replace(item("a"), adopted_uid=uid)
+    adopted = dataclasses.replace(an_item("a"), adopted_uid=uid)
     step = prune_step(PruneCandidate(adopted, live(annotations=annotations, uid="77")))
     assert [deletion.release for deletion in step.deletions] == [release]
 
 
 def test_object_that_another_node_desires_is_handed_over() -> None:
-    step = prune_step(PruneCandidate(item("a"), live(), contender='LynqNode "beta"'))
+    step = prune_step(PruneCandidate(an_item("a"), live(), contender='LynqNode "beta"'))
     assert [deletion.retain for deletion in step.deletions] == [True]
     assert 'handed over to LynqNode "beta"' in step.outcomes[0].message
 
 
 def test_unlisted_object_without_tracking_id_is_not_touched() -> None:
     labeled = live("ours by labels")
-    assert prune_step(PruneCandidate(item("a"), labeled)).deletions
-    unlisted = dataclasses.replace(item("a"), is_listed=False)
+    assert prune_step(PruneCandidate(an_item("a"), labeled)).deletions
+    unlisted = dataclasses.replace(an_item("a"), is_listed=False)
     assert not prune_step(PruneCandidate(unlisted, labeled)).deletions
 
 
 def test_object_that_is_being_deleted_blocks_its_dependencies() -> None:
     entries = (Entry("db"), Entry("web", ("db",)))
     step = prune_step(
-        PruneCandidate(item("web"), live(is_deleting=True)),
-        PruneCandidate(item("db"), live()),
+        PruneCandidate(an_item("web"), live(is_deleting=True)),
+        PruneCandidate(an_item("db"), live()),
         entries=entries,
     )
     assert step.deletions == ()
@@ -197,20 +183,43 @@ def test_object_that_is_being_deleted_blocks_its_dependencies() -> None:
     ]
 
 
+DISK = InventoryItem("disk", ObjectRef("v1", "PersistentVolumeClaim", "shop", "n-disk"))
+
+
 def test_claim_that_waits_for_its_pods_blocks_no_workload() -> None:
     """A claim that left the form is unknown to the spec, and deleted before everything else."""
-    ref = ObjectRef("v1", "PersistentVolumeClaim", "shop", "n-disk")
     step = prune_step(
-        PruneCandidate(InventoryItem("disk", ref), live(is_deleting=True)),
-        PruneCandidate(item("app"), live()),
+        PruneCandidate(DISK, live(is_deleting=True)),
+        PruneCandidate(an_item("app"), live()),
         entries=(Entry("app"),),
     )
     assert [deletion.item.id for deletion in step.deletions] == ["app"]
     assert [(o.id, o.reason) for o in step.outcomes] == [("disk", "Deleting"), ("app", "Deleting")]
 
 
+@pytest.mark.parametrize(
+    ("left", "is_deleting"), [(DISK, False), (an_item("old"), True), (an_item("old"), False)]
+)
+def test_other_object_that_left_the_form_is_deleted_first(
+    left: InventoryItem, *, is_deleting: bool
+) -> None:
+    step = prune_step(
+        PruneCandidate(left, live(is_deleting=is_deleting)),
+        PruneCandidate(an_item("app"), live()),
+        entries=(Entry("app"),),
+    )
+    deleted = [deletion.item.id for deletion in step.deletions]
+    assert deleted == ([] if is_deleting else [left.id])
+
+
+def test_unobserved_claim_blocks_no_other() -> None:
+    unobserved = PruneCandidate(DISK, is_unobserved=True, problem="no right to list claims")
+    step = prune_step(unobserved, PruneCandidate(an_item("app"), live()), entries=(Entry("app"),))
+    assert [deletion.item.id for deletion in step.deletions] == ["app"]
+
+
 def test_failed_deletion_is_reported_and_retried() -> None:
-    step = prune_step(PruneCandidate(item("a"), live(), problem="a finalizer of x holds it"))
+    step = prune_step(PruneCandidate(an_item("a"), live(), problem="a finalizer of x holds it"))
     (outcome,) = step.outcomes
     assert (outcome.reason, outcome.message) == ("RemovalFailed", "a finalizer of x holds it")
     assert len(step.deletions) == 1
@@ -218,15 +227,17 @@ def test_failed_deletion_is_reported_and_retried() -> None:
 
 def test_unobserved_object_remains_and_blocks_no_other() -> None:
     entries = (Entry("db"), Entry("web", ("db",)))
-    unobserved = PruneCandidate(item("web"), is_unobserved=True, problem="no right to list widgets")
-    step = prune_step(unobserved, PruneCandidate(item("db"), live()), entries=entries)
+    unobserved = PruneCandidate(
+        an_item("web"), is_unobserved=True, problem="no right to list widgets"
+    )
+    step = prune_step(unobserved, PruneCandidate(an_item("db"), live()), entries=entries)
     assert [deletion.item.id for deletion in step.deletions] == ["db"]
     assert [outcome.id for outcome in step.outcomes] == ["web", "db"]
 
 
 def test_two_objects_of_one_resource_are_deleted_together() -> None:
     old = InventoryItem("a", ObjectRef("v1", "ConfigMap", "shop", "old"))
-    step = prune_step(PruneCandidate(item("a"), live()), PruneCandidate(old, live()))
+    step = prune_step(PruneCandidate(an_item("a"), live()), PruneCandidate(old, live()))
     assert len(step.deletions) == 2
 
 
@@ -239,9 +250,9 @@ def test_two_objects_of_one_resource_are_deleted_together() -> None:
 )
 def test_object_is_deleted_without_another_one_of_its_resource(kept: dict[str, Any]) -> None:
     old = InventoryItem("a", ObjectRef("v1", "ConfigMap", "shop", "old"))
-    step = prune_step(PruneCandidate(item("a"), live()), PruneCandidate(old, **kept))
-    assert [deletion.item for deletion in step.deletions] == [item("a")]
-    assert [outcome.ref for outcome in step.outcomes] == [item("a").ref, old.ref]
+    step = prune_step(PruneCandidate(an_item("a"), live()), PruneCandidate(old, **kept))
+    assert [deletion.item for deletion in step.deletions] == [an_item("a")]
+    assert [outcome.ref for outcome in step.outcomes] == [an_item("a").ref, old.ref]
 
 
 @pytest.mark.parametrize(
@@ -253,98 +264,14 @@ def test_object_is_deleted_without_another_one_of_its_resource(kept: dict[str, A
     ],
 )
 def test_message_says_what_becomes_of_the_object(annotations: dict[str, str], message: str) -> None:
-    (outcome,) = prune_step(PruneCandidate(item("a"), live(annotations=annotations))).outcomes
+    (outcome,) = prune_step(PruneCandidate(an_item("a"), live(annotations=annotations))).outcomes
     assert (outcome.reason, outcome.message) == ("Deleting", message)
-
-
-def edited(node: LynqNode, *, has_hub: bool) -> LynqNode:
-    """Return the node with a spec digest that does not match, with or without a hub."""
-    metadata = replace(
-        node.metadata,
-        annotations={ANNOTATION_SPEC_DIGEST: "another"},
-        owner_references=[OwnerReference(kind="LynqHub", controller=True)] if has_hub else [],
-    )
-    return replace(node, metadata=metadata)
-
-
-NO_SUCCESSORS = Successors(an_owner(), NodeStatus(), build_graph(()), {}, {})
-
-
-def test_items_that_are_not_desired_are_stale() -> None:
-    stale = find_stale([item("a"), item("b")], (), desired=[item("a").ref], unresolved=())
-    assert stale == (item("b"),)
-
-
-def test_unlisted_object_is_stale_once_and_only_if_it_is_not_desired() -> None:
-    unlisted = [InventoryItem("", item(id_).ref) for id_ in ("a", "b", "c")]
-    stale = find_stale([item("b")], unlisted, desired=[item("a").ref], unresolved=())
-    assert stale == (item("b"), InventoryItem("", item("c").ref))
-
-
-def test_unlisted_object_is_not_stale_while_a_resource_is_unresolved() -> None:
-    unlisted = [InventoryItem("", item("b").ref)]
-    assert find_stale((), unlisted, desired=(), unresolved=[a_resource("a")]) == ()
-
-
-def test_stale_objects_without_successors_are_selected() -> None:
-    selection = select_prunable(a_node(), [item("a"), item("b")], (), NO_SUCCESSORS)
-    assert (selection.items, selection.held) == ((item("a"), item("b")), {})
-
-
-def test_unresolved_resource_keeps_its_objects() -> None:
-    broken = a_resource("a", name_template="other")
-    selection = select_prunable(a_node(), [item("a")], [broken], NO_SUCCESSORS)
-    assert selection.items == ()
-    assert '"a"' in selection.held[item("a")]
-
-
-def test_object_that_an_unresolved_resource_may_desire_is_held_back() -> None:
-    renamed = a_resource("new", name_template="n-old")
-    selection = select_prunable(a_node(), [item("old"), item("gone")], [renamed], NO_SUCCESSORS)
-    assert selection.items == (item("gone"),)
-    assert selection.held == {item("old"): '"new" can be rendered, which may desire it'}
-
-
-def test_object_without_accepted_successor_is_held_back() -> None:
-    selection = select_prunable(a_node(), [item("a")], (), successors(a_resource("a")))
-    assert selection.items == ()
-    assert '"a"' in selection.held[item("a")]
-
-
-def test_object_stays_while_a_dependent_that_uses_it_cannot_be_rendered() -> None:
-    """Secret "a" was renamed, and the template of Deployment "b", which uses it, is broken."""
-    broken = a_resource("b", depend_ids=("a",))
-    given_ = successors(a_resource("a"), broken, accepted="a")
-    facts = {**given_.facts, "b": ResourceFacts(resource=broken, render_error="no value")}
-    given_ = dataclasses.replace(given_, facts=facts)
-    selection = select_prunable(a_node(), [item("a"), item("b")], [broken], given_)
-    assert selection.items == ()
-    assert selection.held == {
-        item("a"): '"b" is accepted, which may still use it',
-        item("b"): '"b" can be rendered and observed',
-    }
-
-
-def test_unresolved_resource_holds_no_object_that_nothing_depends_on() -> None:
-    broken = a_resource("b", name_template="other")
-    facts = {"b": ResourceFacts(resource=broken, render_error="no value")}
-    given_ = dataclasses.replace(successors(broken), facts=facts)
-    secret = InventoryItem("s", ObjectRef("v1", "Secret", "shop", "s"))
-    selection = select_prunable(a_node(), [item("b"), secret], [broken], given_)
-    assert (selection.items, list(selection.held)) == ((secret,), [item("b")])
-
-
-def test_objects_are_pending_until_the_resources_are_applied() -> None:
-    (outcome,) = pending_outcomes([item("a")])
-    assert (outcome.id, outcome.ref, outcome.state) == ("a", item("a").ref, ResourceState.DELETING)
-    message = "no longer desired; kept until the resources of the node are applied"
-    assert (outcome.reason, outcome.message) == ("HeldBack", message)
 
 
 def test_held_object_is_reported_and_not_deleted_and_blocks_no_other() -> None:
     step = prune_step(
-        PruneCandidate(item("a"), live(), held_until="it rains"),
-        PruneCandidate(item("b"), live()),
+        PruneCandidate(an_item("a"), live(), held_until="it rains"),
+        PruneCandidate(an_item("b"), live()),
         entries=(Entry("b"),),
     )
     assert [deletion.item.id for deletion in step.deletions] == ["b"]
@@ -354,30 +281,12 @@ def test_held_object_is_reported_and_not_deleted_and_blocks_no_other() -> None:
 
 
 def test_held_object_that_does_not_exist_is_not_reported() -> None:
-    assert prune_step(PruneCandidate(item("a"), None, held_until="it rains")).is_done
-
-
-@pytest.mark.parametrize(("has_hub", "selected"), [(True, ()), (False, (item("a"),))])
-def test_edited_node_of_a_hub_prunes_nothing(
-    selected: tuple[InventoryItem, ...], *, has_hub: bool
-) -> None:
-    node = edited(a_node(), has_hub=has_hub)
-    selection = select_prunable(node, [item("a")], (), NO_SUCCESSORS)
-    assert selection.items == selected
-    assert list(selection.held) == ([item("a")] if has_hub else [])
-
-
-def test_untouched_node_of_a_hub_prunes() -> None:
-    node = edited(a_node(), has_hub=True)
-    digest = spec_digest(node.spec, node.metadata.annotations)
-    metadata = replace(node.metadata, annotations={ANNOTATION_SPEC_DIGEST: digest})
-    selection = select_prunable(replace(node, metadata=metadata), [item("a")], (), NO_SUCCESSORS)
-    assert (selection.items, selection.held) == ((item("a"),), {})
+    assert prune_step(PruneCandidate(an_item("a"), None, held_until="it rains")).is_done
 
 
 def test_node_that_is_read_before_a_deletion_gets_the_object() -> None:
-    candidates = [PruneCandidate(item("a"), live()), PruneCandidate(item("b"), live())]
-    contested = with_contenders(candidates, {item("a").ref.identity: 'LynqNode "other"'})
+    candidates = [PruneCandidate(an_item("a"), live()), PruneCandidate(an_item("b"), live())]
+    contested = with_contenders(candidates, {an_item("a").ref.identity: 'LynqNode "other"'})
     before, after = prune_step(*candidates), prune_step(*contested)
     assert [deletion.retain for deletion in before.deletions] == [False, False]
     assert [deletion.retain for deletion in after.deletions] == [True, False]
@@ -385,12 +294,12 @@ def test_node_that_is_read_before_a_deletion_gets_the_object() -> None:
 
 
 def test_node_that_was_known_to_desire_an_object_is_not_forgotten() -> None:
-    candidate = PruneCandidate(item("a"), live(), contender='LynqNode "beta"')
+    candidate = PruneCandidate(an_item("a"), live(), contender='LynqNode "beta"')
     assert with_contenders([candidate], {}) == [candidate]
 
 
 def test_retained_objects_need_no_contenders() -> None:
-    candidate = PruneCandidate(item("a"), live(), version="7")
+    candidate = PruneCandidate(an_item("a"), live(), version="7")
     assert prune_step(candidate).needs_contenders(())
     assert not prune_step(candidate).needs_contenders([candidate.item.ref])
     assert [deletion.version for deletion in prune_step(candidate).deletions] == ["7"]
