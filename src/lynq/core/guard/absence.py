@@ -16,7 +16,9 @@ A row whose uid was spoilt in place (NULL, blank, upper case, padded) is present
 node. Its node has no row then, but its tenant was not deleted. So the unidentifiable rows of each
 read are counted. A node is doubtful if a read without its row has more of them than the read that
 last had it. Which of several doubtful nodes belongs to an unidentifiable row is unknown, so all of
-them wait until the uids are corrected or a person approves.
+them wait until the uids are corrected or a person approves. An absence in doubt confirms nothing: a
+spoilt row may be corrected by a DELETE and an INSERT, so when the doubt ends without the row, its
+absence is confirmed from the start.
 
 Between two complete reads, rows that a push notification names are merged into the first one
 (`lynq.core.hub.selected_rows`). They can show that a row is back. They confirm no absence, and they
@@ -63,6 +65,8 @@ class Absences:
     unidentifiable: Mapping[str, int] = field(default_factory=dict)
     """By node name: the number of unidentifiable rows in the read that last had the node's row.
     Zeros are left out."""
+    unidentifiable_rows: int = 0
+    """The number of unidentifiable rows in the last complete read."""
     tracked: frozenset[str] = frozenset()
     """The uids that had a row in the last complete read, and whose inactive rows it reported."""
     superseded: frozenset[str] = frozenset()
@@ -97,7 +101,7 @@ class Absences:
             counts = dict(last)
         elif unidentifiable:
             counts |= dict.fromkeys(present, unidentifiable)
-        return replace(
+        absences = replace(
             self,
             source=source,
             read=read,
@@ -106,10 +110,13 @@ class Absences:
                 name: protected_since.get(name, read.ended) for name in protected
             },
             unidentifiable=counts,
+            unidentifiable_rows=self.unidentifiable_rows if is_same_read else unidentifiable,
             # Rows that were merged into the read since say nothing about the others of their uid.
             tracked=self.tracked if is_same_read else tracked,
             superseded=frozenset(superseded),
         )
+        doubtful = self.doubtful(self.unidentifiable_rows) if is_same else frozenset[str]()
+        return _confirmed_again(absences, doubtful - absences.doubtful(unidentifiable))
 
     def has_read(self, source: str, read: ReadTime) -> bool:
         """Return whether this is the last complete read."""
@@ -159,6 +166,17 @@ class Absences:
             for name in self.rows_missing_since
             if unidentifiable > self.unidentifiable.get(name, 0)
         )
+
+
+def _confirmed_again(absences: Absences, names: Collection[str]) -> Absences:
+    """Return the absences with these confirmed from the start: their doubt has ended."""
+    if not names:
+        return absences
+    since = {
+        name: absences.read.ended if name in names else moment
+        for name, moment in absences.rows_missing_since.items()
+    }
+    return replace(absences, rows_missing_since=since)
 
 
 def _unconfirmed(

@@ -126,6 +126,23 @@ async def test_uid_spoilt_in_place_deletes_no_tenant(env: Environment, uid: str 
         await env.nodes_stay(*NODES, seconds=0.2)
 
 
+async def test_spoilt_row_that_is_replaced_deletes_no_tenant(env: Environment) -> None:
+    await create_tenants(env, "2s")
+    async with env.run_controllers():
+        await env.wait_for_nodes(*NODES)
+        env.set_rows((None, 1, "pro"), *ROWS[1:])
+        await env.force_sync()
+        await env.wait_for_condition("DeletionHeld", "True")
+        await env.nodes_stay(*NODES, seconds=2.2)
+        # Two transactions correct the uid, and a read comes between them.
+        env.set_rows(*ROWS[1:])
+        await env.force_sync()
+        await env.nodes_stay(*NODES, seconds=1.2)
+        env.set_rows(*ROWS)
+        await env.force_sync()
+        await env.nodes_stay(*NODES, seconds=2)
+
+
 async def test_spoilt_uid_holds_no_later_deletion(env: Environment) -> None:
     await create_tenants(env, "0s")
     async with env.run_controllers():

@@ -161,6 +161,15 @@ def test_doubt_ends_with_the_unidentifiable_row() -> None:
     assert read(spoilt, 20, "a").doubtful(0) == frozenset()
 
 
+def test_absence_in_doubt_confirms_nothing() -> None:
+    spoilt = read(read(NO_ABSENCES, 0), 10, "a", unidentifiable=1)
+    # The spoilt row is deleted, to be inserted again with the right uid.
+    deleted = read(read(spoilt, 20, "a", unidentifiable=1), 30, "a")
+    assert deleted.doubtful(0) == frozenset()
+    assert deleted.unconfirmed_rows(ReadTime(30, 30), 5) == {"a"}
+    assert read(deleted, 35, "a").unconfirmed_rows(ReadTime(35, 35), 5) == frozenset()
+
+
 def test_after_a_restart_every_missing_row_is_doubtful() -> None:
     assert read(NO_ABSENCES, 10, "a", unidentifiable=1).doubtful(1) == {"a"}
 
@@ -179,18 +188,21 @@ class History:
     reads: list[tuple[float, frozenset[str], int]] = field(default_factory=list)
 
     def is_confirmed(self, name: str, confirm_after: float) -> bool:
-        """Return whether the row is missing in all reads of the last `confirm_after` seconds."""
-        end = self.reads[-1][0]
-        since = None
-        for time, missing, _ in reversed(self.reads):
+        """Return whether the row is missing for `confirm_after` since a doubt about it ended."""
+        since, was_doubtful = None, False
+        for number, (time, missing, _) in enumerate(self.reads, start=1):
+            is_doubtful = name in missing and self.is_doubtful(name, number)
             if name not in missing:
-                break
-            since = time
-        return since is not None and end - since >= confirm_after
+                since = None
+            elif since is None or (was_doubtful and not is_doubtful):
+                since = time
+            was_doubtful = is_doubtful
+        return since is not None and self.reads[-1][0] - since >= confirm_after
 
-    def is_doubtful(self, name: str) -> bool:
-        present = [count for _, missing, count in self.reads if name not in missing]
-        return self.reads[-1][2] > (present[-1] if present else 0)
+    def is_doubtful(self, name: str, reads: int | None = None) -> bool:
+        """Return whether more rows are unidentifiable than when the row was there."""
+        present = [count for _, missing, count in self.reads[:reads] if name not in missing]
+        return self.reads[:reads][-1][2] > (present[-1] if present else 0)
 
 
 @given(
