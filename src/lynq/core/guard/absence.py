@@ -18,7 +18,9 @@ read are counted. A node is doubtful if a read without its row has more of them 
 last had it. Which of several doubtful nodes belongs to an unidentifiable row is unknown, so all of
 them wait until the uids are corrected or a person approves. An absence in doubt confirms nothing: a
 spoilt row may be corrected by a DELETE and an INSERT, so when the doubt ends without the row, its
-absence is confirmed from the start.
+absence is confirmed from the start. Two spoilt rows may be corrected one after the other: when the
+number of unidentifiable rows falls, any of them may be the one that was corrected, also the one
+that was there before a node's row vanished.
 
 Between two complete reads, rows that a push notification names are merged into the first one
 (`lynq.core.hub.selected_rows`). They can show that a row is back. They confirm no absence, and they
@@ -96,7 +98,8 @@ class Absences:
         protected_since = self.protected_missing_since if is_same else {}
         last = self.unidentifiable if is_same else {}
         missing = tuple(missing)
-        counts = {name: last[name] for name in missing if name in last}
+        corrected = max(self.unidentifiable_rows - unidentifiable, 0) if is_same else 0
+        counts = {name: max(last[name] - corrected, 0) for name in missing if name in last}
         if is_same_read:
             counts = dict(last)
         elif unidentifiable:
@@ -161,10 +164,10 @@ class Absences:
 
     def doubtful(self, unidentifiable: int) -> frozenset[str]:
         """Return the nodes without row that may belong to one of the unidentifiable rows."""
+        # Of a row that was corrected since the last complete read, too.
+        highest = max(unidentifiable, self.unidentifiable_rows) if unidentifiable else 0
         return frozenset(
-            name
-            for name in self.rows_missing_since
-            if unidentifiable > self.unidentifiable.get(name, 0)
+            name for name in self.rows_missing_since if highest > self.unidentifiable.get(name, 0)
         )
 
 

@@ -143,6 +143,25 @@ async def test_spoilt_row_that_is_replaced_deletes_no_tenant(env: Environment) -
         await env.nodes_stay(*NODES, seconds=2)
 
 
+async def test_uids_spoilt_and_corrected_one_by_one_delete_no_tenant(env: Environment) -> None:
+    await create_tenants(env, "0s")
+    async with env.run_controllers():
+        await env.wait_for_nodes(*NODES)
+        env.set_rows((None, 1, "pro"), *ROWS[1:])
+        await env.force_sync()
+        await env.wait_for_event("DeletionHeld", containing="acme-web")
+        env.set_rows((None, 1, "pro"), (None, 1, "pro"), ROWS[2])
+        await env.force_sync()
+        await env.wait_for_event("DeletionHeld", containing="beta-web")
+        env.set_rows(ROWS[0], (None, 1, "pro"), ROWS[2])
+        await env.force_sync()
+        await env.nodes_stay(*NODES, seconds=2)
+        env.set_rows(*ROWS)
+        await env.force_sync()
+        await env.wait_for_condition("DeletionHeld", "False")
+        await env.nodes_stay(*NODES, seconds=0.5)
+
+
 async def test_spoilt_uid_holds_no_later_deletion(env: Environment) -> None:
     await create_tenants(env, "0s")
     async with env.run_controllers():

@@ -170,6 +170,13 @@ def test_absence_in_doubt_confirms_nothing() -> None:
     assert read(deleted, 35, "a").unconfirmed_rows(ReadTime(35, 35), 5) == frozenset()
 
 
+def test_row_stays_in_doubt_while_another_spoilt_one_is_corrected() -> None:
+    first = read(read(NO_ABSENCES, 0), 10, "a", unidentifiable=1)
+    second = read(first, 20, "a", "b", unidentifiable=2)
+    assert second.doubtful(2) == {"a", "b"}
+    assert read(second, 30, "b", unidentifiable=1).doubtful(1) == {"b"}
+
+
 def test_after_a_restart_every_missing_row_is_doubtful() -> None:
     assert read(NO_ABSENCES, 10, "a", unidentifiable=1).doubtful(1) == {"a"}
 
@@ -200,9 +207,13 @@ class History:
         return since is not None and self.reads[-1][0] - since >= confirm_after
 
     def is_doubtful(self, name: str, reads: int | None = None) -> bool:
-        """Return whether more rows are unidentifiable than when the row was there."""
-        present = [count for _, missing, count in self.reads[:reads] if name not in missing]
-        return self.reads[:reads][-1][2] > (present[-1] if present else 0)
+        """Return whether one of the unidentifiable rows may have come since the row was there."""
+        last = previous = 0
+        for _, missing, count in self.reads[:reads]:
+            corrected = max(previous - count, 0)
+            last = max(last - corrected, 0) if name in missing else count
+            previous = count
+        return previous > last
 
 
 @given(
