@@ -5,13 +5,7 @@ from lynq.sources.engines import ENGINES, open_changes, open_source
 from lynq.sources.errors import Endpoint, SourceError
 from lynq.sources.mysql.settings import MySQLSettings
 from lynq.sources.postgresql.settings import PostgreSQLSettings
-from lynq.sources.push.channel import (
-    ChangeStream,
-    PushTiming,
-    SourceChange,
-    SourceChangeKind,
-    reconnect_forever,
-)
+from lynq.sources.push.channel import ChangeStream, SourceChange, SourceChangeKind
 from lynq.sources.query import Query
 from lynq.sources.read import Reading, ReadSummary
 from lynq.sources.rows import Row
@@ -25,7 +19,6 @@ __all__ = [
     "Endpoint",
     "MySQLSettings",
     "PostgreSQLSettings",
-    "PushTiming",
     "Query",
     "ReadSummary",
     "Reading",
@@ -39,5 +32,4 @@ __all__ = [
     "SourceError",
     "open_changes",
     "open_source",
-    "reconnect_forever",
 ]

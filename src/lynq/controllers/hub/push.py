@@ -18,13 +18,8 @@ from lynq.controllers.hub.state import HubState, PushChannel, SourceState
 from lynq.core.hub.status import PushState
 from lynq.kube import WorkQueue
 from lynq.kube.errors import error_location
-from lynq.sources import (
-    PushTiming,
-    SourceChange,
-    SourceChangeKind,
-    open_changes,
-    reconnect_forever,
-)
+from lynq.sources import SourceChange, SourceChangeKind, open_changes
+from lynq.sources.push.channel import PushTiming, reconnect_forever
 
 _log = structlog.get_logger(__name__)
 

@@ -48,7 +48,6 @@ _ORDER: Final = {
         (Type.READY, Type.PROGRESSING, Type.CONFLICTED, Type.DEGRADED, Type.PAUSED)
     )
 }
-
 _NOT_READY: Final = frozenset({ResourceState.PROGRESSING, ResourceState.FAILED})
 
 EntryKey = tuple[str, str, str, str]
