@@ -8,6 +8,7 @@ row that existing nodes were written from is preferred: two rows of one uid must
 running tenant.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
@@ -67,15 +68,22 @@ class _UsableRows(Generic[R]):
     rejections: tuple[Rejection, ...]
     rejected_uids: frozenset[str]
     """Valid uids without an accepted row: their nodes are neither updated nor deleted."""
+    repeated: Mapping[str, int]
+    """By uid: the number of rows that equal another one."""
+    invalid_uids: frozenset[str]
 
 
 def _select_usable(rows: Iterable[R], reflected: Reflected) -> _UsableRows[R]:
     """Reject rows with an invalid uid, a duplicate uid or oversized values."""
     without_uid = 0
     groups: dict[str, dict[bytes, R]] = {}
+    repeated = Counter[str]()
     for row in rows:
         if row.uid:
-            groups.setdefault(row.uid, {})[row.digest] = row
+            group = groups.setdefault(row.uid, {})
+            if row.digest in group:
+                repeated[row.uid] += 1
+            group[row.digest] = row
         else:
             without_uid += 1
     valid = {uid: group for uid, group in groups.items() if is_label_value(uid)}
@@ -85,7 +93,13 @@ def _select_usable(rows: Iterable[R], reflected: Reflected) -> _UsableRows[R]:
     rejections += [invalid_uid(uid, len(groups[uid])) for uid in groups.keys() - valid.keys()]
     for uid, group in valid.items():
         rejections += _rejections_of(uid, group)
-    return _UsableRows(accepted, tuple(rejections), frozenset(valid.keys() - accepted.keys()))
+    return _UsableRows(
+        accepted,
+        tuple(rejections),
+        rejected_uids=frozenset(valid.keys() - accepted.keys()),
+        repeated=repeated,
+        invalid_uids=frozenset(groups.keys() - valid.keys()),
+    )
 
 
 def _preferred(group: Mapping[bytes, R], reflected: Collection[bytes]) -> R | None:
@@ -133,7 +147,8 @@ class ScreenedRows(Generic[R]):
     missing: int
     """The number of rejected pairs, which count as failed."""
     unidentifiable: int
-    """The number of active rows whose uid identifies no node of their own."""
+    """The number of active rows whose uid identifies no node of their own. Equal ones count one by
+    one: several tenants may have got the same invalid uid."""
 
     @property
     def present(self) -> set[str]:
@@ -158,10 +173,13 @@ def screen_rows(
         rejected_rows=rejected + len(unnamed.invalid.keys() | unnamed.taken.keys()),
         desired=(rejected + len(usable.rows)) * len(forms),
         missing=rejected * len(forms) + len(unnamed.pairs()),
-        unidentifiable=sum(
-            rejection.rows for rejection in rejections if rejection.reason in _UNIDENTIFIABLE
-        ),
+        unidentifiable=_unidentifiable(rejections)
+        + sum(usable.repeated.get(uid, 0) for uid in usable.invalid_uids | unnamed.invalid.keys()),
     )
+
+
+def _unidentifiable(rejections: Iterable[Rejection]) -> int:
+    return sum(rejection.rows for rejection in rejections if rejection.reason in _UNIDENTIFIABLE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,6 +162,19 @@ async def test_uids_spoilt_and_corrected_one_by_one_delete_no_tenant(env: Enviro
         await env.nodes_stay(*NODES, seconds=0.5)
 
 
+async def test_equal_rows_with_the_same_spoilt_uid_delete_no_tenant(env: Environment) -> None:
+    await create_tenants(env, "0s")
+    async with env.run_controllers():
+        await env.wait_for_nodes(*NODES)
+        spoilt = ("Unknown", 1, "pro")
+        env.set_rows(spoilt, *ROWS[1:])
+        await env.force_sync()
+        await env.wait_for_event("DeletionHeld", containing="acme-web")
+        env.set_rows(spoilt, spoilt, ROWS[2])
+        await env.force_sync()
+        await env.nodes_stay(*NODES, seconds=2)
+
+
 async def test_spoilt_uid_holds_no_later_deletion(env: Environment) -> None:
     await create_tenants(env, "0s")
     async with env.run_controllers():

@@ -160,6 +160,13 @@ def test_rows_are_rejected_without_forms() -> None:
     assert screened.rejected_rows == 1
 
 
+@pytest.mark.parametrize(("uid", "count"), [("Unknown", 2), ("un known", 2), ("acme", 0)])
+def test_equal_rows_with_an_invalid_uid_are_unidentifiable_one_by_one(uid: str, count: int) -> None:
+    screened = screen_rows([Row(uid), Row(uid)], ["web"], NOTHING)
+    assert screened.unidentifiable == count
+    assert screened.desired == 1
+
+
 @pytest.mark.parametrize(
     ("row", "owners", "unidentifiable"),
     [
