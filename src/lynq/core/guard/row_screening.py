@@ -68,7 +68,7 @@ class _UsableRows(Generic[R]):
     rejections: tuple[Rejection, ...]
     rejected_uids: frozenset[str]
     """Valid uids without an accepted row: their nodes are neither updated nor deleted."""
-    repeated: Mapping[str, int]
+    repeated: Counter[str]
     """By uid: the number of rows that equal another one."""
     invalid_uids: frozenset[str]
 
@@ -80,10 +80,10 @@ def _select_usable(rows: Iterable[R], reflected: Reflected) -> _UsableRows[R]:
     repeated = Counter[str]()
     for row in rows:
         if row.uid:
-            group = groups.setdefault(row.uid, {})
-            if row.digest in group:
+            group, digest = groups.setdefault(row.uid, {}), row.digest
+            if digest in group:
                 repeated[row.uid] += 1
-            group[row.digest] = row
+            group[digest] = row
         else:
             without_uid += 1
     valid = {uid: group for uid, group in groups.items() if is_label_value(uid)}
@@ -174,7 +174,7 @@ def screen_rows(
         desired=(rejected + len(usable.rows)) * len(forms),
         missing=rejected * len(forms) + len(unnamed.pairs()),
         unidentifiable=_unidentifiable(rejections)
-        + sum(usable.repeated.get(uid, 0) for uid in usable.invalid_uids | unnamed.invalid.keys()),
+        + sum(usable.repeated[uid] for uid in usable.invalid_uids | unnamed.invalid.keys()),
     )
 
 
