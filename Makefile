@@ -46,7 +46,7 @@ bench-parts: $(VENV)/ready  ## run the benchmarks of reads, plans, templates, pu
 	@scripts/browser
 	$(BIN)/pytest tests/bench -o python_files='bench_*.py' -s $(ARGS)
 
-faults: $(VENV)/ready  ## run all fault tests and their long tier, about 40 minutes; prints a summary
+faults: $(VENV)/ready  ## run all fault tests and their long tier, about 50 minutes; prints a summary
 	@scripts/databases
 	@$(BIN)/lynq cluster build
 	$(BIN)/pytest tests/faults -n 2 --dist loadfile -o python_files='test_*.py long_*.py' $(ARGS)

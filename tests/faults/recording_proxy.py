@@ -58,6 +58,10 @@ class RecordingProxy:
         """Hold back all further requests without a response."""
         self._unblocked.clear()
 
+    def unblock(self) -> None:
+        """Forward all requests again."""
+        self._unblocked.set()
+
     def silence_watches(self) -> None:
         """Swallow all further bytes of the open watches; their connections stay open."""
         self._silence.set()
