@@ -1,4 +1,4 @@
-"""The long tier: random histories of many seeds. LYNQ_HISTORIES is their number."""
+"""The long tier: random histories. LYNQ_HISTORIES is their number, LYNQ_HISTORY_SEED the first."""
 
 import os
 
