@@ -98,7 +98,7 @@ class Absences:
         protected_since = self.protected_missing_since if is_same else {}
         last = self.unidentifiable if is_same else {}
         missing = tuple(missing)
-        corrected = max(self.unidentifiable_rows - unidentifiable, 0) if is_same else 0
+        corrected = max(self.unidentifiable_rows - unidentifiable, 0)
         counts = {name: max(last[name] - corrected, 0) for name in missing if name in last}
         if is_same_read:
             counts = dict(last)
