@@ -64,7 +64,7 @@ async def measure_nodes(bench: Bench, results: Results, name: str, rows: int) ->
     results.comparisons.append(comparison)
     for text, measurement in (("operator", ours), ("floor", floor)):
         per_node = round(measurement.cpu / rows * 1000, 2)
-        figures[f"{comparison.work}, {rows} rows: CPU of the {text} per node, ms"] = per_node
+        figures[f"{shape.name}, {rows} rows: CPU of the {text} per node, ms"] = per_node
     return comparison
 
 

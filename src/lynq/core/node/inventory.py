@@ -186,6 +186,8 @@ def unresolved_items(
     and is not pruned, and this node may still desire it.
     """
     items, unresolved = tuple(inventory), tuple(unresolved)
+    if not unresolved:
+        return
     ids, claims = {resource.id for resource in unresolved}, possible_claims(items, unresolved)
     for item in items:
         # An object that only the annotation lists is observed first: it may never have existed.
