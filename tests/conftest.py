@@ -20,7 +20,7 @@ from lynq.kube import Client, PartialObject, load_config
 from lynq.kube.crd_install import install_crd
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import NAMESPACES, resource_of
-from waiting import failed_by_deadline
+from rerun import Reruns
 
 # Deadlines are meaningless on a machine that runs clusters beside the tests.
 settings.register_profile(
@@ -49,28 +49,19 @@ _REAL_SERVERS = tuple(
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let all processes of a run share byte code: compiling is a third of a start of `lynq`.
+    """Share byte code between all processes of a run, and register the plugin of reruns.
 
-    Without it, PYTHONDONTWRITEBYTECODE or a read-only checkout has every process compile again.
+    Compiling is a third of a start of `lynq`. With PYTHONDONTWRITEBYTECODE or a read-only checkout,
+    every process would compile again.
     """
-    if hasattr(config, "workerinput"):
-        return  # A worker inherits the variables.
-    folder = tempfile.TemporaryDirectory(prefix="lynq-bytecode-")
-    config.add_cleanup(folder.cleanup)
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    os.environ["PYTHONPYCACHEPREFIX"] = folder.name
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run a test on real servers once more if a wait ran out of time, and only then.
-
-    Two cores run API servers and databases beside the tests. A wrong result is wrong at once: a
-    failed assertion, also of `stays`, is never tried again. The summary names what was run twice.
-    """
-    again = pytest.mark.flaky(reruns=1, condition=failed_by_deadline)
-    for item in items:
-        if any(item.path.is_relative_to(folder) for folder in _REAL_SERVERS):
-            item.add_marker(again)
+    if not hasattr(config, "workerinput"):
+        folder = tempfile.TemporaryDirectory(prefix="lynq-bytecode-")
+        config.add_cleanup(folder.cleanup)
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        # The workers inherit it.
+        os.environ["PYTHONPYCACHEPREFIX"] = folder.name
+    lock = Path(os.environ["PYTHONPYCACHEPREFIX"], "rerun.lock")
+    config.pluginmanager.register(Reruns(lock, _REAL_SERVERS))
 
 
 @pytest.fixture(scope="session")

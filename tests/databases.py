@@ -25,6 +25,10 @@ STOP_SECONDS = 20.0
 PROGRAM_FOLDERS = ("/usr/sbin", "/usr/lib/postgresql/*/bin")
 
 
+class ServerError(RuntimeError):
+    """A database server of the tests could not be set up or started."""
+
+
 @dataclass(slots=True)
 class Process:
     """The process of a server that the test run started: it can be stopped and restarted."""
@@ -246,7 +250,7 @@ def _account(name: str) -> pwd.struct_passwd:
 def _check(command: list[str]) -> None:
     result = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")
     if result.returncode:
-        raise RuntimeError(f"{command} failed:\n{result.stdout}{result.stderr}")
+        raise ServerError(f"{command} failed:\n{result.stdout}{result.stderr}")
 
 
 @contextmanager
@@ -272,5 +276,5 @@ def _wait_until(
     deadline = time.monotonic() + START_SECONDS
     while not condition():
         if process.poll() is not None or time.monotonic() > deadline:
-            raise RuntimeError(f"the server did not start:\n{log.read_text()}")
+            raise ServerError(f"the server did not start:\n{log.read_text()}")
         time.sleep(0.05)

@@ -1,12 +1,11 @@
 """Wait on conditions.
 
 `eventually` returns when one holds, `settled` when a value rests, `stays` if one keeps holding, and
-`at_most` fails if a block takes too long.
+`at_most` fails if a block takes too long. `kept` fails if something was lost.
 """
 
 import asyncio
 import inspect
-import subprocess
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -19,11 +18,14 @@ class DeadlineError(AssertionError):
     """A condition did not hold in time."""
 
 
-def failed_by_deadline(error: BaseException | None) -> bool:
-    """Check that a test failed because of deadlines only, also within an exception group."""
-    if isinstance(error, BaseExceptionGroup):
-        return all(failed_by_deadline(member) for member in error.exceptions)
-    return isinstance(error, DeadlineError | TimeoutError | subprocess.TimeoutExpired)
+class InvariantError(AssertionError):
+    """An object, a uid or a row was lost, or a condition ceased to hold: time is no excuse."""
+
+
+def kept(condition: object, what: str) -> None:
+    """Fail, also in a test that depends on time, if `what` was lost."""
+    if not condition:
+        raise InvariantError(f"{what} was lost")
 
 
 @contextmanager
@@ -85,7 +87,7 @@ async def stays(condition: Callable[[], Any], *, seconds: float, every: float = 
         value = await _evaluate(condition)
         elapsed = loop.time() - start
         if not value:
-            raise AssertionError(f"the condition ceased to hold after {elapsed:.2f} of {seconds} s")
+            raise InvariantError(f"the condition ceased to hold after {elapsed:.2f} of {seconds} s")
         if elapsed >= seconds:
             return
         await asyncio.sleep(min(every, seconds - elapsed))

@@ -12,6 +12,7 @@ FIRST = int(os.environ.get("LYNQ_HISTORY_SEED", "100"))
 HISTORIES = int(os.environ.get("LYNQ_HISTORIES", "20"))
 
 
+@pytest.mark.history
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + HISTORIES))
 async def test_random_histories_lose_no_object(
     env: Environment,

@@ -1,12 +1,11 @@
 """`stays` and `eventually`, the waiting helpers of all tests."""
 
 import asyncio
-import subprocess
 
 import pytest
 
 from virtual_time import virtual_time
-from waiting import DeadlineError, at_most, eventually, failed_by_deadline, settled, stays
+from waiting import DeadlineError, InvariantError, at_most, eventually, kept, settled, stays
 
 
 @virtual_time
@@ -57,23 +56,10 @@ async def test_eventually_waits_for_a_key_that_is_absent() -> None:
         await eventually(lambda: status["reason"], within=1)
 
 
-@pytest.mark.parametrize(
-    ("error", "expected"),
-    [
-        (DeadlineError("slow"), True),
-        (TimeoutError(), True),
-        (subprocess.TimeoutExpired("lynq", 60), True),
-        (ExceptionGroup("tasks", [DeadlineError("slow")]), True),
-        (ExceptionGroup("tasks", [DeadlineError("slow"), AssertionError("wrong")]), False),
-        (AssertionError("the condition ceased to hold"), False),
-        (RuntimeError("broken"), False),
-        (None, False),
-    ],
-)
-def test_a_test_is_run_again_only_for_a_deadline(
-    error: BaseException | None, *, expected: bool
-) -> None:
-    assert failed_by_deadline(error) is expected
+def test_what_is_kept_is_no_matter_of_time() -> None:
+    kept(["acme-web"], "the node acme-web")
+    with pytest.raises(InvariantError, match="the node acme-web was lost"):
+        kept([], "the node acme-web")
 
 
 @virtual_time
