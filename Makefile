@@ -16,7 +16,7 @@ test: $(VENV)/ready $(VENV)-docs/ready  ## run all tests against real servers
 	@scripts/databases
 	@scripts/browser
 	@$(BIN)/lynq cluster build
-	$(BIN)/pytest -n 2 --dist loadfile $(ARGS)
+	$(BIN)/pytest -n 4 --dist worksteal $(ARGS)
 
 check: $(VENV)/ready  ## lint, types, import contracts, conventions, generated files
 	$(BIN)/ruff check
@@ -49,7 +49,7 @@ bench-parts: $(VENV)/ready  ## run the benchmarks of reads, plans, templates, pu
 faults: $(VENV)/ready  ## run all fault tests and their long tier, about 50 minutes; prints a summary
 	@scripts/databases
 	@$(BIN)/lynq cluster build
-	$(BIN)/pytest tests/faults -n 2 --dist loadfile -o python_files='test_*.py long_*.py' $(ARGS)
+	$(BIN)/pytest tests/faults -n 2 --dist worksteal -o python_files='test_*.py long_*.py' $(ARGS)
 
 golden: $(VENV)/ready  ## regenerate the template engine's expected results with Go
 	cd tests && ../$(BIN)/python -m template.regenerate

@@ -235,9 +235,3 @@ def runs(page: Path) -> bool:
     """Return whether a page has a block that is run."""
     run = (Check.SCRIPT, Check.SESSION, Check.MANIFEST)
     return any(block.check in run for block in blocks_of(page))
-
-
-def how_to_pages(first: str, last: str) -> list[Path]:
-    """Return the how-to pages with blocks that are run, by the first letters of their names."""
-    found = sorted((DOCS / "how-to").glob("*.md"))
-    return [page for page in found if first <= page.name[0] <= last and runs(page)]

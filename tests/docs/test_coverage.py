@@ -6,18 +6,15 @@ from pathlib import Path
 import pytest
 
 from docs.blocks import (
-    DOCS,
     ROOT,
     Block,
     Check,
     blocks_of,
     commands,
-    how_to_pages,
     indented,
     name_of,
     needs,
     pages,
-    runs,
 )
 from docs.playground import Needs
 
@@ -52,11 +49,6 @@ def test_block_equals_its_file(block: Block) -> None:
 @pytest.mark.parametrize("page", pages(), ids=name_of)
 def test_code_stands_in_fences(page: Path) -> None:
     assert indented(page.read_text()) == []
-
-
-def test_every_how_to_page_is_run_by_one_of_the_two_files() -> None:
-    expected = [page for page in sorted((DOCS / "how-to").glob("*.md")) if runs(page)]
-    assert [*how_to_pages("a", "l"), *how_to_pages("m", "z")] == expected
 
 
 def test_pages_name_known_needs_and_begin_sessions_with_a_command() -> None:
