@@ -18,7 +18,6 @@ from playwright.async_api import Browser, Page, ViewportSize
 
 from browser.conftest import DESKTOP, PHONE, running_browser
 from browser.fleet import BROKEN_IMAGE, LONG_NAME, PARTNERS, Row, hold_deletions, running_fleet
-from cluster.controllers.environment import Environment
 from lynq.api.crds import build as definitions
 from lynq.cluster import LocalCluster
 from lynq.dashboard.options import AuthMode, DashboardOptions, DashboardTiming
@@ -27,6 +26,7 @@ from lynq.kube import Client, load_config
 from lynq.kube.crd_install import install_crd
 from lynq.kube.resource import NAMESPACES
 from lynq.telemetry import Address
+from operated.environment import Environment
 
 IMAGES: Final = Path(__file__).parents[1] / "docs" / "images" / "dashboard"
 LARGEST_IMAGE: Final = 150 * 1024

@@ -8,11 +8,11 @@ import msgspec
 
 from browser.conftest import Site, opened_tab, running_browser
 from browser.many_nodes import seconds_until_visible, tab_memory, walk
-from cluster.controllers.environment import Environment
 from dashboard.many_nodes import create_many, entry_bytes, manifest, running_process
 from lynq.controllers.decoding import RawObject
 from lynq.dashboard.node_entry import node_entry
 from lynq.kube import Client
+from operated.environment import Environment
 
 COUNT = int(os.environ.get("LYNQ_BENCH_NODES", "5000"))
 LISTS = (

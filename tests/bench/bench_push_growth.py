@@ -27,7 +27,6 @@ from background_tasks import run_in_background
 from bench.measuring import cpu_seconds
 from bench.tables import percentile
 from bench.workloads import Bench
-from cluster.controllers.environment import FORMS, HUBS
 from databases import Server
 from lynq.api.crds import build as definitions
 from lynq.cluster import LocalCluster
@@ -36,6 +35,7 @@ from lynq.kube.crd_install import install_crd
 from lynq.kube.resource import CONFIG_MAPS, SECRETS
 from lynq.sources.postgresql.trigger import trigger_sql
 from lynq.sources.query import Table
+from operated.environment import FORMS, HUBS
 from waiting import eventually
 
 # ruff: noqa: T201 - a bench prints its results

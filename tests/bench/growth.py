@@ -14,7 +14,7 @@ from bench.measuring import Measurement, cpu_seconds, memory_mib
 from bench.shapes import SHAPES
 from bench.tables import Comparison, Results
 from bench.workloads import Bench, Tenants
-from cluster.controllers.environment import NODES
+from operated.environment import NODES
 
 MANY = int(os.environ.get("LYNQ_BENCH_NODES", "10000"))
 FEW = 500

@@ -7,8 +7,8 @@ references and status. A test compares what both have stored.
 from dataclasses import dataclass
 from typing import Any
 
-from cluster.local.manifests import deployment
 from lynq.api.initial_inventory import InitialObject, initial_inventory
+from operated.manifests import deployment
 
 Object = dict[str, Any]
 

@@ -23,7 +23,6 @@ from msgspec import field
 from background_tasks import run_in_background
 from bench.measuring import Measurement, Meter
 from bench.shapes import Shape, hub
-from cluster.controllers.environment import FORMS, HUBS, NODES, Object
 from databases import Server, in_mariadb
 from lynq.api import Condition, Metadata
 from lynq.api.wire import Wire
@@ -31,6 +30,7 @@ from lynq.cluster import LocalCluster
 from lynq.kube import Bookmark, Client, EventType
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import CONFIG_MAPS, NAMESPACES, SECRETS
+from operated.environment import FORMS, HUBS, NODES, Object
 from waiting import eventually
 
 WITHIN = 1800.0

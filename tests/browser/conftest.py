@@ -23,12 +23,12 @@ from playwright.async_api import (
 )
 
 from browser.fleet import running_fleet
-from cluster.controllers.environment import Environment
 from dashboard.conftest import in_own_task, shared_environment
 from lynq.dashboard.options import AuthMode, DashboardOptions, DashboardTiming
 from lynq.dashboard.server import running_dashboard
 from lynq.kube import Client, load_config
 from lynq.telemetry import Address
+from operated.environment import Environment
 
 DESKTOP = ViewportSize(width=1440, height=900)
 DOCS = "https://docs.example.com/lynq"

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 
 from cluster.cli.tenants import web_deployment, web_service
-from cluster.controllers.environment import Environment, Object
-from cluster.controllers.running_operator import running_operator
+from operated.environment import Environment, Object
+from operated.running_operator import running_operator
 from waiting import eventually
 
 MARKUP = "<img src=x onerror=window.injected=1>"

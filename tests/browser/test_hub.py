@@ -8,7 +8,7 @@ from playwright.async_api import Page, expect
 from browser.conftest import PHONE, OpenTab, Site, Tab
 from browser.fleet import MARKUP, PARTNERS, Row, hold_deletions, write_rows
 from browser.test_frame import violations
-from cluster.controllers.environment import FORMS, HUBS, Environment
+from operated.environment import FORMS, HUBS, Environment
 from waiting import eventually
 
 

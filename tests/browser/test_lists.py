@@ -5,7 +5,7 @@ from playwright.async_api import expect
 
 from browser.conftest import Tab
 from browser.fleet import LONG_NAME, PARTNERS, ROWS, Row, hold_deletions, write_rows
-from cluster.controllers.environment import Environment
+from operated.environment import Environment
 
 MOST_ELEMENTS = 3_000
 MOST_SHAPES = 300

@@ -6,8 +6,8 @@ from playwright.async_api import expect
 
 from browser.conftest import OpenTab, Site
 from browser.test_frame import violations
-from cluster.controllers.environment import Environment
 from lynq.cluster.local import kubectl
+from operated.environment import Environment
 
 
 async def test_viewer_signs_in_with_a_token_and_out_again(

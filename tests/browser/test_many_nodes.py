@@ -7,9 +7,9 @@ from playwright.async_api import Browser
 
 from browser.conftest import Site, opened_tab
 from browser.many_nodes import MOST_ELEMENTS, seconds_until_visible, tab_memory, walk
-from cluster.controllers.environment import Environment
 from dashboard.many_nodes import create_many, running_process
 from lynq.kube import Client
+from operated.environment import Environment
 
 COUNT = 1_000
 

@@ -13,8 +13,8 @@ from playwright.async_api import Page, expect
 
 from browser.conftest import OpenTab, Site, Tab
 from browser.fleet import MARKUP, Row, write_rows
-from cluster.controllers.environment import FORMS, HUBS, NODES, Environment
 from lynq.kube.resource import CONFIG_MAPS, EVENTS
+from operated.environment import FORMS, HUBS, NODES, Environment
 from waiting import eventually
 
 FILE = f"{MARKUP}.db"

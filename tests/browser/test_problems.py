@@ -6,7 +6,7 @@ from playwright.async_api import expect
 
 from browser.conftest import Tab
 from browser.fleet import BROKEN_IMAGE, ROWS, Row, write_rows
-from cluster.controllers.environment import Environment
+from operated.environment import Environment
 from waiting import eventually
 
 IMAGE_PROBLEM = "ImagePullBackOff in web"

@@ -3,7 +3,7 @@
 from playwright.async_api import expect
 
 from browser.conftest import Tab
-from cluster.controllers.environment import NODES, Environment
+from operated.environment import NODES, Environment
 
 NODE = "umbrella-profile"
 

@@ -5,8 +5,8 @@ from playwright.async_api import Page, expect
 from browser.conftest import DOCS, PHONE, OpenTab, Site, Tab
 from browser.fleet import LONG_NAME, MARKUP
 from browser.test_frame import violations
-from cluster.controllers.environment import NODES, Environment
 from lynq.kube.resource import CONFIG_MAPS
+from operated.environment import NODES, Environment
 
 
 async def open_tenant(tab: Tab, uid: str, query: str = "") -> Page:

@@ -13,7 +13,6 @@ import pytest
 from structlog.testing import capture_logs
 
 from cluster.cli.tenants import running_tenants
-from cluster.controllers.environment import Environment
 from cluster.controllers.node.test_impersonation import create_account
 from lynq.cluster.local import kubectl
 from lynq.dashboard.options import AuthMode, DashboardOptions, DashboardTiming
@@ -21,6 +20,7 @@ from lynq.dashboard.server import running_dashboard
 from lynq.kube import Client, load_config
 from lynq.kube.resource import NAMESPACES
 from lynq.telemetry import Address
+from operated.environment import Environment
 
 T = TypeVar("T")
 

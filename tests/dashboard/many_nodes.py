@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from bench.measuring import memory_mib
-from cluster.controllers.environment import Environment
 from lynq.dashboard.node_entry import NodeEntry
 from lynq.dashboard.projection import NODES
 from lynq.kube import Client
+from operated.environment import Environment
 from ports import free_port
 from waiting import eventually
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from cluster.controllers.environment import HUBS, NODES, Environment
 from cluster.controllers.node.test_impersonation import create_account
 from dashboard.conftest import READ, Browser, Serve, browsing
+from operated.environment import HUBS, NODES, Environment
 from waiting import eventually
 
 HEADER = {"X_Lynq_Action": "true"}

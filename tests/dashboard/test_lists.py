@@ -1,7 +1,7 @@
 """Problems, nodes and the session, with the rights of the viewer."""
 
-from cluster.controllers.environment import Environment
 from dashboard.conftest import Browser
+from operated.environment import Environment
 from waiting import eventually
 
 

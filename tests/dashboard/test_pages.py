@@ -8,10 +8,10 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 
-from cluster.controllers.environment import Environment
 from dashboard.conftest import Browser
 from lynq.kube.errors import ConnectionFailed
 from lynq.plan.simulation import Simulation
+from operated.environment import Environment
 from waiting import eventually
 
 

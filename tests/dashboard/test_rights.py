@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 import pytest
 from yarl import URL
 
-from cluster.controllers.environment import NODES, Environment
 from dashboard.conftest import Browser, Serve, browsing
 from lynq.dashboard.options import AuthMode
 from lynq.kube.resource import NAMESPACES
+from operated.environment import NODES, Environment
 from rights import BINDINGS, wait_until_allowed
 from waiting import eventually
 

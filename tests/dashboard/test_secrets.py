@@ -3,10 +3,10 @@
 import base64
 import hashlib
 
-from cluster.controllers.environment import FORMS, Environment
-from cluster.controllers.running_operator import wait_for_node_ready
 from dashboard.conftest import Browser
 from lynq.kube.resource import SECRETS
+from operated.environment import FORMS, Environment
+from operated.running_operator import wait_for_node_ready
 
 LITERAL = "literal-of-the-form"
 DIGEST = hashlib.sha256(b"acme").hexdigest()

@@ -9,9 +9,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from cluster.controllers.environment import NODES, Environment
 from dashboard.conftest import Browser
 from lynq.dashboard.options import MAX_VIEWER_STREAMS
+from operated.environment import NODES, Environment
 
 
 class Stream:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from cluster.controllers.environment import Environment
 from faults.recording_proxy import RecordingProxy, recording_proxy
 from faults.replica import Replica
 from faults.tenants import watched_namespaces
@@ -17,6 +16,7 @@ from lynq.cluster import LocalCluster
 from lynq.kube import Client, load_config
 from lynq.kube.crd_install import install_crd
 from lynq.kube.resource import NAMESPACES
+from operated.environment import Environment
 
 INJECTED = ("crashes", "kills", "errors", "cuts", "compactions", "restarts", "row changes")
 """Properties of tests with the number of faults of a kind that they injected."""

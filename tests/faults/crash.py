@@ -10,13 +10,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from cluster.controllers.environment import Environment
 from faults.tenants import watched_namespaces
 from lynq.controllers.manager import Process, ProcessSettings
 from lynq.controllers.options import Options
 from lynq.controllers.timing import DEFAULT_TIMING, Timing
 from lynq.kube import Interceptor, Request, Response, Send
 from lynq.kube.errors import KubeError
+from operated.environment import Environment
 
 _READS = frozenset({"get", "list", "watch"})
 

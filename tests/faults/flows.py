@@ -9,10 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from cluster.controllers.environment import FORMS, HUBS, NODES, Environment, Object
-from cluster.local.manifests import deployment
 from faults.tenants import form_spec
 from lynq.kube.resource import CONFIG_MAPS
+from operated.environment import FORMS, HUBS, NODES, Environment, Object
+from operated.manifests import deployment
 from waiting import DeadlineError, eventually
 
 TENANTS = tuple(f"t{number}" for number in range(int(os.environ.get("LYNQ_FAULTS_TENANTS", "5"))))

@@ -14,12 +14,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cluster.controllers.environment import FORMS, HUBS, NODES, Environment, config_map
 from faults.history_check import check_deletions, differences_of_end
 from faults.history_model import HistoryModel, RowState, Tenant
 from faults.history_recorder import Recorder
 from faults.replica import Replica
 from lynq.kube.errors import NotFound
+from operated.environment import FORMS, HUBS, NODES, Environment, config_map
 from waiting import DeadlineError, eventually, settled, stays
 
 

@@ -3,9 +3,9 @@
 import base64
 from collections.abc import Iterator
 
-from cluster.controllers.environment import NODES, Object
 from faults.history_model import OBSERVED, UIDS, HistoryModel, Place, RowState
 from faults.history_recorder import PAUSED, PROTECT, Deletion, Key, Recorder
+from operated.environment import NODES, Object
 
 LATE = 1.0
 """Seconds by which one watch may be later than another one."""

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from cluster.controllers.environment import Object, config_map
-from cluster.local.manifests import deployment
 from faults.history_recorder import Period
 from faults.history_removals import CONFIRM_AFTER, UNSEEN, ReadClock, Removals
 from faults.tenants import form_spec
+from operated.environment import Object, config_map
+from operated.manifests import deployment
 
 OBSERVED = 3.0
 """Seconds in which an operator starts, or observes an annotation or a policy."""

@@ -8,7 +8,6 @@ import asyncio
 import signal
 from contextlib import suppress
 
-from cluster.controllers.environment import FORMS, NODES, Environment, Object
 from faults.conftest import Replicas
 from faults.histories import History, Operations
 from faults.history_model import HistoryModel, Place, RowState, Tenant
@@ -30,6 +29,7 @@ from faults.history_rows import (
 from lynq.kube import Resource
 from lynq.kube.errors import AlreadyExists, Conflict, NotFound
 from lynq.kube.resource import CONFIG_MAPS
+from operated.environment import FORMS, NODES, Environment, Object
 
 # Forms.
 

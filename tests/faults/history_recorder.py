@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 from background_tasks import run_in_background
 from built_in_resources import DEPLOYMENTS, SERVICES
-from cluster.controllers.environment import NODES, Environment, Object
 from faults.tenants import watched_namespaces
 from lynq.kube import EventType, Resource, WatchEvent
 from lynq.kube.errors import KubeError
 from lynq.kube.resource import CONFIG_MAPS, SECRETS
+from operated.environment import NODES, Environment, Object
 from waiting import eventually
 
 Key = tuple[str, str, str]

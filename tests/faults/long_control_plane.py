@@ -10,7 +10,6 @@ import random
 import pytest
 
 from background_tasks import run_in_background
-from cluster.controllers.environment import FORMS, Environment
 from control_plane import compact, restart_apiserver
 from faults.conftest import Replicas
 from faults.crash import intercepted_operator
@@ -19,6 +18,7 @@ from lynq.api.names import LEASE
 from lynq.cluster import LocalCluster
 from lynq.kube import Request, Response, Send
 from lynq.kube.resource import CONFIG_MAPS, LEASES, NAMESPACES
+from operated.environment import FORMS, Environment
 from waiting import eventually
 
 ROUNDS = int(os.environ.get("LYNQ_FAULTS_ROUNDS", "5"))

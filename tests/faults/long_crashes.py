@@ -18,7 +18,6 @@ from pathlib import Path
 
 import pytest
 
-from cluster.controllers.environment import QUICK, Environment
 from faults.crash import Crash, crashing_operator
 from faults.flows import FLOWS, Flow, Site
 from faults.snapshot import Snapshot, differences, snapshot
@@ -28,6 +27,7 @@ from lynq.cluster import LocalCluster
 from lynq.kube import Backoff, Client, load_config
 from lynq.kube.crd_install import install_crd
 from lynq.kube.resource import NAMESPACES
+from operated.environment import QUICK, Environment
 from waiting import eventually
 
 STRIDE = int(os.environ.get("LYNQ_FAULTS_STRIDE", "1"))

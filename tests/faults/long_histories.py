@@ -4,9 +4,9 @@ import os
 
 import pytest
 
-from cluster.controllers.environment import Environment
 from faults.conftest import Replicas
 from faults.history_operations import run_history
+from operated.environment import Environment
 
 FIRST = int(os.environ.get("LYNQ_HISTORY_SEED", "100"))
 HISTORIES = int(os.environ.get("LYNQ_HISTORIES", "20"))

@@ -13,11 +13,11 @@ import time
 import pytest
 
 from bench.measuring import memory_mib
-from cluster.controllers.environment import Environment, config_map
 from faults.conftest import Replicas
 from faults.replica import Replica
 from faults.second_hub import assert_lease_was_kept, assert_rows_are_ready, start_leader
 from faults.test_slow_templates import BOMB, has_reported_nodes
+from operated.environment import Environment, config_map
 from waiting import eventually
 
 NODES = int(os.environ.get("LYNQ_SOAK_NODES", "1000"))

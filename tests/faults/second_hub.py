@@ -4,13 +4,13 @@ import asyncio
 import itertools
 import time
 
-from cluster.controllers.environment import NODES, Environment
-from cluster.controllers.running_operator import wait_for_node_ready
 from faults.conftest import Replicas
 from faults.replica import Replica
 from lynq.api.names import LEASE
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import LEASES
+from operated.environment import NODES, Environment
+from operated.running_operator import wait_for_node_ready
 from waiting import DeadlineError, eventually
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from built_in_resources import DEPLOYMENTS, SERVICES
-from cluster.controllers.environment import FORMS, HUBS, NODES, Environment, Object
 from faults.tenants import watched_namespaces
 from lynq.kube import Resource
 from lynq.kube.resource import CONFIG_MAPS, SECRETS
+from operated.environment import FORMS, HUBS, NODES, Environment, Object
 
 Key = tuple[str, str, str]
 """Kind, namespace and name of an object; the namespace is `own` or `other`."""

@@ -4,9 +4,9 @@ import random
 from dataclasses import dataclass, field
 
 from built_in_resources import SERVICES
-from cluster.controllers.environment import NODES, Environment, Object
 from lynq.kube import Resource
 from lynq.kube.resource import CONFIG_MAPS, SECRETS
+from operated.environment import NODES, Environment, Object
 from waiting import eventually
 
 MANAGED = "lynq.sh/managed=true"

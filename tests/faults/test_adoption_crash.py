@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from cluster.controllers.environment import Environment, Object
 from faults.crash import Crash, crashing_operator
 from lynq.kube.resource import CONFIG_MAPS
+from operated.environment import Environment, Object
 from waiting import eventually
 
 NODE = "acme-web"

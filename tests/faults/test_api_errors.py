@@ -6,10 +6,10 @@ import random
 import pytest
 
 from background_tasks import run_in_background
-from cluster.controllers.environment import FORMS, Environment
 from faults.crash import intercepted_operator
 from faults.fault_injection import FaultInjector
 from faults.tenants import Model, form_spec, wait_until_converged
+from operated.environment import FORMS, Environment
 from waiting import settled, stays
 
 STABLE = ("stable-1", "stable-2")

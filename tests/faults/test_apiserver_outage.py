@@ -3,12 +3,12 @@
 import asyncio
 
 from built_in_resources import DEPLOYMENTS
-from cluster.controllers.environment import FORMS, Environment, Object, config_map
-from cluster.controllers.running_operator import running_operator, wait_for_node_ready
-from cluster.local.manifests import deployment
 from control_plane import restart_apiserver
 from lynq.cluster import LocalCluster
 from lynq.kube.resource import CONFIG_MAPS
+from operated.environment import FORMS, Environment, Object, config_map
+from operated.manifests import deployment
+from operated.running_operator import running_operator, wait_for_node_ready
 from waiting import eventually
 
 UIDS = tuple(f"t{number}" for number in range(6))

@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from certificates import Authority
-from cluster.controllers.environment import FORMS, Environment, config_map
-from cluster.controllers.failover import candidate
-from cluster.controllers.node.builders import has_plan, wait_for_object
-from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from faults.recording_proxy import recording_proxy
 from lynq.kube import Client, ClientOptions, load_config
+from operated.builders import has_plan, wait_for_object
+from operated.environment import FORMS, Environment, config_map
+from operated.failover import candidate
+from operated.running_operator import running_operator, wait_for_node_ready
 
 
 async def test_silent_watch_is_opened_again(

@@ -5,10 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
-from cluster.controllers.environment import Environment, config_map
-from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from faults.second_hub import assert_rows_are_ready
 from lynq.kube import Client, ClientOptions, Request, Response, Send, load_config
+from operated.environment import Environment, config_map
+from operated.running_operator import running_operator, wait_for_node_ready
 from waiting import eventually
 
 ROWS = 600

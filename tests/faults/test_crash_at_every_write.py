@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from cluster.controllers.environment import FORMS, HUBS, Environment
 from faults.crash import Crash, crashing_operator
 from faults.tenants import Model, form_spec, managed_objects, wait_until_converged
 from lynq.kube.resource import CONFIG_MAPS
+from operated.environment import FORMS, HUBS, Environment
 from waiting import eventually
 
 Change = Callable[["Scenario"], Awaitable[None]]

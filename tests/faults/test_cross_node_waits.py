@@ -2,15 +2,15 @@
 
 from contextlib import AsyncExitStack
 
-from cluster.controllers.environment import Environment, Object, config_map
-from cluster.controllers.running_operator import (
-    running_operator,
-    wait_for_node_ready,
-)
 from faults.tenants import managed_objects
 from lynq.api.metadata import ObjectKey
 from lynq.controllers.options import Shard
 from lynq.kube.resource import CONFIG_MAPS
+from operated.environment import Environment, Object, config_map
+from operated.running_operator import (
+    running_operator,
+    wait_for_node_ready,
+)
 from waiting import eventually
 
 

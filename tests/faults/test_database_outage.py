@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import databases
-from cluster.controllers.environment import Environment
-from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from databases import Server, in_mariadb
 from lynq.kube.resource import SECRETS
+from operated.environment import Environment
+from operated.running_operator import running_operator, wait_for_node_ready
 from waiting import stays
 
 READER = "'reader'@'%'"

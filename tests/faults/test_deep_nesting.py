@@ -5,12 +5,12 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-from cluster.controllers.environment import Environment
-from cluster.controllers.running_operator import (
+from custom_kind import served_custom_kind
+from operated.environment import Environment
+from operated.running_operator import (
     running_operator,
     wait_for_node_ready,
 )
-from custom_kind import served_custom_kind
 
 DEPTH = 1_300
 """Nesting that the API server accepts and that exceeds Python's recursion limit."""

@@ -2,12 +2,12 @@
 
 import pytest
 
-from cluster.controllers.environment import FORMS, HUBS, NODES, Environment, config_map
-from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from lynq.api.crds import build as definitions
 from lynq.kube import Resource
 from lynq.kube.crd_install import install_crd
 from lynq.kube.resource import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS
+from operated.environment import FORMS, HUBS, NODES, Environment, config_map
+from operated.running_operator import running_operator, wait_for_node_ready
 
 
 @pytest.mark.parametrize(

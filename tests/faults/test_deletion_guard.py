@@ -8,9 +8,9 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from cluster.controllers.environment import HUBS, QUICK, Environment, Object
-from cluster.controllers.running_operator import running_operator
 from lynq.kube.resource import CONFIG_MAPS
+from operated.environment import HUBS, QUICK, Environment, Object
+from operated.running_operator import running_operator
 from waiting import eventually, stays
 
 Rows = tuple[tuple[str, int, str], ...]

@@ -5,16 +5,16 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from cluster.controllers.environment import NODES, Environment
-from cluster.controllers.node.builders import NODE, create_node, delete_node, manifest_entry
-from cluster.controllers.running_operator import (
+from custom_kind import served_custom_kind
+from faults.tenants import watched_namespaces
+from lynq.kube import Request, Response, Send
+from operated.builders import NODE, create_node, delete_node, manifest_entry
+from operated.environment import NODES, Environment
+from operated.running_operator import (
     running_operator,
     wait_for_deletion,
     wait_for_node_ready,
 )
-from custom_kind import served_custom_kind
-from faults.tenants import watched_namespaces
-from lynq.kube import Request, Response, Send
 
 
 @dataclass(slots=True)

@@ -3,9 +3,9 @@
 import asyncio
 import re
 
-from cluster.controllers.environment import FORMS, HUBS, Environment, Object, config_map
-from cluster.controllers.running_operator import running_operator, wait_for_deletion
 from lynq.kube.resource import CONFIG_MAPS
+from operated.environment import FORMS, HUBS, Environment, Object, config_map
+from operated.running_operator import running_operator, wait_for_deletion
 from waiting import eventually, stays
 
 ROWS = tuple((f"t{number:02}", 1, "pro") for number in range(12))

@@ -1,14 +1,14 @@
 """Changes of our objects by other clients, and objects that belong to other clients."""
 
-from cluster.controllers.environment import HUBS, NODES, Environment, Object
-from cluster.controllers.running_operator import (
+from lynq.kube.resource import CONFIG_MAPS
+from operated.environment import HUBS, NODES, Environment, Object
+from operated.running_operator import (
     resource_status,
     running_operator,
     wait_for_deletion,
     wait_for_node_condition,
     wait_for_node_ready,
 )
-from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
 
 ROWS = (("acme", 1, "pro"), ("beta", 1, "pro"))

@@ -5,9 +5,9 @@ so no watch would find the object (docs/adr/0028).
 """
 
 from built_in_resources import SERVICE_ACCOUNTS
-from cluster.controllers.environment import FORMS, NODES, Environment, Object
 from faults.crash import Crash, crashing_operator
 from lynq.kube.errors import NotFound
+from operated.environment import FORMS, NODES, Environment, Object
 from waiting import eventually
 
 

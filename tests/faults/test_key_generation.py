@@ -7,15 +7,15 @@ from collections.abc import AsyncIterator
 import pytest
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
-from cluster.controllers.environment import Environment, Object, config_map
-from cluster.controllers.running_operator import (
-    running_operator,
-    wait_for_node_ready,
-)
 from faults.conftest import Replicas
 from faults.tenants import managed_objects
 from lynq.kube.resource import CONFIG_MAPS, SECRETS
 from lynq.template import private_keys as template_keys
+from operated.environment import Environment, Object, config_map
+from operated.running_operator import (
+    running_operator,
+    wait_for_node_ready,
+)
 from waiting import eventually
 
 KEYS = 40

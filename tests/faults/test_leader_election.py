@@ -4,8 +4,6 @@ import asyncio
 import signal
 import time
 
-from cluster.controllers.environment import Environment
-from cluster.controllers.running_operator import wait_for_node_ready
 from faults.conftest import Replicas
 from faults.recording_proxy import RecordedWrite
 from faults.replica import Replica
@@ -14,6 +12,8 @@ from lynq.api.names import LEASE
 from lynq.controllers.options import Shard
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import LEASES
+from operated.environment import Environment
+from operated.running_operator import wait_for_node_ready
 from waiting import DeadlineError, eventually
 
 

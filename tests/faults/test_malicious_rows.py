@@ -2,13 +2,13 @@
 
 import json
 
-from cluster.controllers.environment import Environment, Object, config_map
-from cluster.controllers.running_operator import (
+from lynq.kube.resource import CONFIG_MAPS, EVENTS
+from operated.environment import Environment, Object, config_map
+from operated.running_operator import (
     running_operator,
     wait_for_node_condition,
     wait_for_node_ready,
 )
-from lynq.kube.resource import CONFIG_MAPS, EVENTS
 
 BAD_UIDS = (
     "Upper-Case",

@@ -4,11 +4,11 @@ import asyncio
 import random
 
 from background_tasks import run_in_background
-from cluster.controllers.environment import FORMS, Environment, Object
 from cluster.controllers.operator.history import recording
-from cluster.local.manifests import deployment
 from faults.crash import intercepted_operator
 from faults.fault_injection import FaultInjector
+from operated.environment import FORMS, Environment, Object
+from operated.manifests import deployment
 from waiting import eventually
 
 UIDS = tuple(f"t{number}" for number in range(6))

@@ -1,14 +1,14 @@
 """Long, dotted and colliding node names."""
 
-from cluster.controllers.environment import Environment, Object
-from cluster.controllers.running_operator import (
+from faults.tenants import managed_objects, watched_namespaces
+from lynq.kube.errors import NotFound
+from lynq.kube.resource import CONFIG_MAPS
+from operated.environment import Environment, Object
+from operated.running_operator import (
     running_operator,
     wait_for_deletion,
     wait_for_node_ready,
 )
-from faults.tenants import managed_objects, watched_namespaces
-from lynq.kube.errors import NotFound
-from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually, stays
 
 LONG_UID = "u" * 63

@@ -5,17 +5,17 @@ import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from cluster.controllers.environment import HUBS, NODES, Environment, config_map
-from cluster.controllers.running_operator import (
-    running_operator,
-    wait_for_deletion,
-    wait_for_node_ready,
-)
 from faults.crash import intercepted_operator
 from faults.tenants import managed_objects, watched_namespaces
 from lynq.kube import Request, Response, Send
 from lynq.kube.errors import KubeError
 from lynq.kube.resource import CONFIG_MAPS
+from operated.environment import HUBS, NODES, Environment, config_map
+from operated.running_operator import (
+    running_operator,
+    wait_for_deletion,
+    wait_for_node_ready,
+)
 from waiting import eventually, stays
 
 

@@ -2,13 +2,13 @@
 
 from collections import Counter
 
-from cluster.controllers.environment import FORMS, Environment, config_map
-from cluster.controllers.running_operator import wait_for_node_ready
 from faults.conftest import Replicas
 from faults.replica import Replica
 from lynq.api.naming import bucket_of
 from lynq.controllers.options import Shard
 from lynq.kube.resource import CONFIG_MAPS
+from operated.environment import FORMS, Environment, config_map
+from operated.running_operator import wait_for_node_ready
 from waiting import eventually
 
 NODES = 80

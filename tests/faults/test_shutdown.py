@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import pytest
 
 import databases
-from cluster.controllers.environment import Environment
-from cluster.controllers.running_operator import wait_for_node_ready
 from databases import Server
 from faults.conftest import Replicas
 from lynq.kube.resource import SECRETS
+from operated.environment import Environment
+from operated.running_operator import wait_for_node_ready
 from waiting import eventually
 
 

@@ -5,10 +5,10 @@ import random
 
 import pytest
 
-from cluster.controllers.environment import FORMS, Environment, Object
 from faults.conftest import Replicas
 from faults.tenants import Model, form_spec, objects_in_other_namespace, wait_until_converged
 from lynq.kube.resource import CONFIG_MAPS
+from operated.environment import FORMS, Environment, Object
 from waiting import eventually, settled, stays
 
 SEED = 20261115

@@ -8,13 +8,13 @@ from typing import Self
 import pytest
 
 from built_in_resources import INGRESSES
-from cluster.controllers.environment import HUBS, NODES, Environment, Object, config_map
-from cluster.controllers.running_operator import get_node, node_condition, resource_status
 from faults.conftest import Replicas
 from faults.second_hub import assert_rows_are_ready, start_leader
 from lynq.kube import Resource
 from lynq.kube.errors import KubeError, NotFound
 from lynq.kube.resource import CONFIG_MAPS
+from operated.environment import HUBS, NODES, Environment, Object, config_map
+from operated.running_operator import get_node, node_condition, resource_status
 from waiting import eventually
 
 UIDS = [f"t{number:02}" for number in range(30)]

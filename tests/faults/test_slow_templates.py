@@ -2,15 +2,15 @@
 
 import pytest
 
-from cluster.controllers.environment import Environment, Object, config_map
-from cluster.controllers.running_operator import (
+from faults.conftest import Replicas
+from faults.second_hub import assert_lease_was_kept, assert_rows_are_ready, start_leader
+from lynq.kube.resource import CONFIG_MAPS
+from operated.environment import Environment, Object, config_map
+from operated.running_operator import (
     get_node,
     resource_status,
     wait_for_resource_state,
 )
-from faults.conftest import Replicas
-from faults.second_hub import assert_lease_was_kept, assert_rows_are_ready, start_leader
-from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
 
 DERIVED = '{{ range until 20 }}{{ derivePassword 1 "long" "p" "u" "s" }}{{ end }}'

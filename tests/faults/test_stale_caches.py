@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from cluster.controllers.environment import FORMS, HUBS, NODES, Environment, config_map
-from cluster.controllers.failover import WatchBlocker, candidate, failover
-from cluster.controllers.node.builders import NODE, create_node, entry, has_plan, wait_for_object
-from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from lynq.kube import Request, Response, Send
 from lynq.kube.resource import CONFIG_MAPS
+from operated.builders import NODE, create_node, entry, has_plan, wait_for_object
+from operated.environment import FORMS, HUBS, NODES, Environment, config_map
+from operated.failover import WatchBlocker, candidate, failover
+from operated.running_operator import running_operator, wait_for_node_ready
 from waiting import eventually, stays
 
 

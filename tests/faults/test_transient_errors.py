@@ -5,26 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from cluster.controllers.environment import NODES, Environment
-from cluster.controllers.node.builders import (
-    NODE,
-    annotate,
-    create_node,
-    entry,
-    event_count,
-    exists,
-    has_plan,
-    resource_statuses,
-    update_node,
-    wait_for_object,
-)
 from cluster.controllers.operator.history import recording
-from cluster.controllers.running_operator import (
-    node_condition,
-    running_operator,
-    wait_for_node_ready,
-    wait_for_resource_state,
-)
 from faults.fault_injection import api_error
 from lynq.kube import Request, Response, Send
 from lynq.kube.errors import (
@@ -36,6 +17,25 @@ from lynq.kube.errors import (
     TimedOut,
 )
 from lynq.kube.resource import CONFIG_MAPS
+from operated.builders import (
+    NODE,
+    annotate,
+    create_node,
+    entry,
+    event_count,
+    exists,
+    has_plan,
+    resource_statuses,
+    update_node,
+    wait_for_object,
+)
+from operated.environment import NODES, Environment
+from operated.running_operator import (
+    node_condition,
+    running_operator,
+    wait_for_node_ready,
+    wait_for_resource_state,
+)
 from waiting import eventually
 
 ERRORS: tuple[tuple[type[ApiError], int], ...] = (

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from cluster.controllers.environment import Environment, Object
-from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from lynq.kube.resource import CONFIG_MAPS
+from operated.environment import Environment, Object
+from operated.running_operator import running_operator, wait_for_node_ready
 from waiting import stays
 
 ROWS = (("acme", 1, "pro"), ("beta", 1, "free"), ("corp", 1, "pro"))

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from cluster.controllers.environment import FORMS, Environment
-from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from lynq.api.crds import build as definitions
 from lynq.kube import Request, Response, Send
 from lynq.kube.crd_install import install_crd
 from lynq.kube.errors import NotFound, Status
 from lynq.kube.resource import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS
+from operated.environment import FORMS, Environment
+from operated.running_operator import running_operator, wait_for_node_ready
 from waiting import eventually
 
 

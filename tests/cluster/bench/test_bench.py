@@ -12,10 +12,10 @@ from bench.shapes import SHAPES
 from bench.tables import Results
 from bench.workloads import Bench
 from built_in_resources import SERVICE_ACCOUNTS, SERVICES
-from cluster.controllers.environment import NODES
 from lynq.cluster import LocalCluster
 from lynq.kube import Client
 from lynq.kube.resource import CONFIG_MAPS
+from operated.environment import NODES
 
 ROWS = 10
 STATUS = "patch lynqnodes/status"

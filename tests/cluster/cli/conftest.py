@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner, Result
 from structlog.testing import capture_logs
 
-from cluster.controllers.environment import Environment
 from lynq.cli.root import lynq as root
 from lynq.kube import Client
+from operated.environment import Environment
 
 Lynq = Callable[..., Coroutine[Any, Any, Result]]
 """Runs a command with its arguments; the result has `stdout`, `stderr` and `exit_code`."""

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from cluster.controllers.environment import Environment
-from cluster.controllers.running_operator import (
+from operated.environment import Environment
+from operated.running_operator import (
     running_operator,
     wait_for_node_ready,
     wait_for_resource_state,

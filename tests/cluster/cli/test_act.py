@@ -1,9 +1,9 @@
 """`lynq sync`, `reconcile`, `pause` and `resume`."""
 
 from cluster.cli.conftest import Lynq
-from cluster.controllers.environment import FORMS, HUBS, NODES, Environment
-from cluster.controllers.running_operator import get_node, running_operator, wait_for_node_ready
 from lynq.cli.exit_codes import ExitCode
+from operated.environment import FORMS, HUBS, NODES, Environment
+from operated.running_operator import get_node, running_operator, wait_for_node_ready
 from waiting import eventually
 
 

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 from cluster.cli.conftest import Lynq
-from cluster.controllers.environment import HUBS, Environment
 from lynq.cli.exit_codes import ExitCode
+from operated.environment import HUBS, Environment
 
 ROWS = [(f"t{number:02}", 1, "gold") for number in range(12)]
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cluster.controllers.environment import Environment
 from lynq.cli.completion import cobra_completions
+from operated.environment import Environment
 from waiting import at_most
 
 

@@ -4,11 +4,11 @@ import json
 
 from cluster.cli.conftest import Lynq
 from cluster.cli.tenants import GOOD, normalized, web_deployment
-from cluster.controllers.environment import NODES, Environment
-from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from lynq.cli.exit_codes import ExitCode
 from lynq.kube import Resource
 from lynq.kube.resource import CONFIG_MAPS, SECRETS
+from operated.environment import NODES, Environment
+from operated.running_operator import running_operator, wait_for_node_ready
 
 DEPLOYMENTS = Resource("apps", "v1", "Deployment", "deployments", namespaced=True)
 SECRET = {

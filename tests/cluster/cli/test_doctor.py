@@ -8,12 +8,12 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
 from cluster.cli.conftest import Lynq
-from cluster.controllers.environment import FORMS, Environment
 from cluster.webhooks.admission import Admission
 from lynq.api.names import LEASE
 from lynq.cli.exit_codes import ExitCode
 from lynq.kube import Client, Resource
 from lynq.kube.resource import LEASES
+from operated.environment import FORMS, Environment
 from rights import user_of, wait_until_allowed
 from waiting import stays
 

@@ -9,10 +9,10 @@ import pytest
 
 from cluster.cli.conftest import Lynq
 from cluster.cli.tenants import normalized, running_tenants
-from cluster.controllers.environment import Environment
 from lynq.cli.connection import ClusterOptions
 from lynq.cli.events import _watch
 from lynq.kube.resource import EVENTS
+from operated.environment import Environment
 from waiting import eventually
 
 

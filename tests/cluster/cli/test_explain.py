@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 from cluster.cli.conftest import Lynq
 from cluster.cli.tenants import normalized, running_tenants
-from cluster.controllers.environment import Environment
 from lynq.cli.exit_codes import ExitCode
 from lynq.kube.resource import EVENTS
+from operated.environment import Environment
 from waiting import eventually
 
 

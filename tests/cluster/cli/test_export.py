@@ -5,9 +5,9 @@ from pathlib import Path
 import yaml
 
 from cluster.cli.conftest import Lynq
-from cluster.controllers.environment import FORMS, HUBS, Environment
 from lynq.cli.exit_codes import ExitCode
 from lynq.kube.resource import CONFIG_MAPS, SECRETS
+from operated.environment import FORMS, HUBS, Environment
 
 
 async def test_exported_objects_change_nothing_when_applied(

@@ -6,8 +6,8 @@ import yaml
 
 from cluster.cli.conftest import Lynq
 from cluster.cli.tenants import normalized, running_tenants
-from cluster.controllers.environment import Environment
 from lynq.cli.exit_codes import ExitCode
+from operated.environment import Environment
 
 
 async def test_hubs_forms_and_nodes_are_listed_with_their_state(

@@ -4,12 +4,12 @@ from typing import Any
 
 from built_in_resources import DEPLOYMENTS
 from cluster.cli.conftest import Lynq
-from cluster.controllers.environment import NODES, Environment, Object, config_map
-from cluster.local.manifests import deployment
 from lynq.cli.exit_codes import ExitCode
 from lynq.core.node.desired_object import applied_hash
 from lynq.kube import Resource
 from lynq.kube.resource import CONFIG_MAPS
+from operated.environment import NODES, Environment, Object, config_map
+from operated.manifests import deployment
 
 NODE = "acme-web"
 

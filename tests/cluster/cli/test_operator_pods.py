@@ -12,10 +12,10 @@ import pytest
 from built_in_resources import PODS, SERVICES
 from cluster.cli.conftest import Lynq
 from cluster.cli.tenants import normalized, running_tenants
-from cluster.controllers.environment import NODES, Environment
 from lynq.cli.exit_codes import ExitCode
 from lynq.kube import Client, Resource
 from lynq.tls.context import self_signed_server_context
+from operated.environment import NODES, Environment
 from waiting import eventually
 
 KUBERNETES_NODES = Resource("", "v1", "Node", "nodes", namespaced=False)

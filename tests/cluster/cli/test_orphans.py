@@ -4,11 +4,11 @@ import json
 
 from cluster.cli.conftest import Lynq
 from cluster.cli.tenants import normalized
-from cluster.controllers.environment import Environment, Object, config_map
-from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from lynq.cli.exit_codes import ExitCode
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import CONFIG_MAPS
+from operated.environment import Environment, Object, config_map
+from operated.running_operator import running_operator, wait_for_node_ready
 from waiting import eventually
 
 

@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from cluster.cli.conftest import Lynq
-from cluster.controllers.environment import FORMS, HUBS, Environment, Object, config_map
-from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from lynq.cli.exit_codes import ExitCode
+from operated.environment import FORMS, HUBS, Environment, Object, config_map
+from operated.running_operator import running_operator, wait_for_node_ready
 from waiting import eventually
 
 RunPlan: TypeAlias = Callable[..., Awaitable[tuple[int, str]]]

@@ -3,8 +3,8 @@
 import sqlite3
 
 from cluster.cli.conftest import Lynq
-from cluster.controllers.environment import Environment
 from lynq.cli.exit_codes import ExitCode
+from operated.environment import Environment
 
 
 async def test_source_check_shows_types_and_no_values(env: Environment, run_lynq: Lynq) -> None:

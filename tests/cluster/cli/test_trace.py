@@ -4,10 +4,10 @@ import json
 
 from cluster.cli.conftest import Lynq
 from cluster.cli.tenants import normalized, running_tenants
-from cluster.controllers.environment import Environment
 from lynq.cli.exit_codes import ExitCode
 from lynq.kube import Resource
 from lynq.kube.resource import CONFIG_MAPS
+from operated.environment import Environment
 
 PODS = Resource("", "v1", "Pod", "pods", namespaced=True)
 

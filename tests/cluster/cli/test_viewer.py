@@ -9,12 +9,12 @@ from click.testing import CliRunner, Result
 
 from cluster.cli.conftest import Lynq
 from cluster.cli.tenants import normalized, running_tenants
-from cluster.controllers.environment import Environment
 from cluster.controllers.node.test_impersonation import create_account
 from cluster.controllers.node.test_missing_rights import rule
 from lynq.cli.exit_codes import ExitCode
 from lynq.cli.root import lynq as root
 from lynq.cluster.local import kubectl
+from operated.environment import Environment
 
 ONLY_NODES = {
     "apiGroups": ["operator.lynq.sh"],

@@ -4,8 +4,8 @@ import asyncio
 import re
 
 from cluster.cli.conftest import Lynq
-from cluster.controllers.environment import FORMS, NODES, Environment, config_map
 from lynq.cli.exit_codes import ExitCode
+from operated.environment import FORMS, NODES, Environment, config_map
 
 
 def without_times(text: str) -> list[str]:

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import databases
-from cluster.controllers.environment import Environment
 from databases import Server
 from lynq.kube import Client
+from operated.environment import Environment
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from functools import partial
 
 from built_in_resources import DEPLOYMENTS
-from cluster.controllers.environment import FORMS
 from cluster.deploy.installation import Installer, Run, Starter, local_webhooks
 from cluster.deploy.tenants import Tenancy
 from deploy.manifests import Object, loaded, one
@@ -11,6 +10,7 @@ from lynq.api.names import LEASE
 from lynq.kube import Client
 from lynq.kube.errors import ApiError
 from lynq.kube.resource import LEASES
+from operated.environment import FORMS
 from waiting import eventually
 
 

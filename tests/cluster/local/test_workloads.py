@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cluster.local.manifests import Manifest, claim, daemon_set, deployment, job, stateful_set
+from operated.manifests import Manifest, claim, daemon_set, deployment, job, stateful_set
 from waiting import eventually
 
 Kubectl = Callable[..., str]

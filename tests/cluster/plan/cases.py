@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from cluster.controllers.environment import FORMS, HUBS, NODES, Environment, Object, config_map
 from lynq.kube.resource import CONFIG_MAPS, SECRETS
+from operated.environment import FORMS, HUBS, NODES, Environment, Object, config_map
 
 Row = tuple[str | None, int, str]
 ROWS: tuple[Row, ...] = (("acme", 1, "pro"), ("beta", 1, "pro"))

@@ -17,7 +17,6 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from cluster.controllers.environment import Environment, Object
 from cluster.plan.cases import CASES, Case
 from lynq.api.crds import build as definitions
 from lynq.api.node_metadata import SHARD_LABELS
@@ -29,6 +28,7 @@ from lynq.controllers.options import Options
 from lynq.kube import Client, load_config
 from lynq.kube.crd_install import install_crd
 from lynq.kube.resource import NAMESPACES
+from operated.environment import Environment, Object
 from waiting import eventually
 
 POLICY = {

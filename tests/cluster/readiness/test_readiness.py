@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from built_in_resources import DEPLOYMENTS, PODS
-from cluster.local.manifests import Manifest, claim, daemon_set, deployment, job, stateful_set
 from lynq.core.readiness.rules import evaluate_readiness
 from lynq.core.readiness.verdict import Readiness, ReadinessState
 from lynq.kube import Client, Resource
+from operated.manifests import Manifest, claim, daemon_set, deployment, job, stateful_set
 from waiting import eventually
 
 STATEFUL_SETS = Resource("apps", "v1", "StatefulSet", "statefulsets", namespaced=True)

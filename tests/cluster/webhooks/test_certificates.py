@@ -11,13 +11,13 @@ import pytest
 from cryptography import x509
 
 from background_tasks import run_in_background
-from cluster.controllers.environment import RequestRecorder
 from cluster.webhooks.admission import HUBS, MUTATING, VALIDATING, Admission, hub
 from lynq.kube import Patch, Request, Response, Send
 from lynq.kube.errors import KubeError, NotFound
 from lynq.kube.resource import SECRETS
 from lynq.webhooks import WebhookServer
 from lynq.webhooks.certificates.ca import Lifetimes
+from operated.environment import RequestRecorder
 from waiting import eventually, stays
 
 DAY = timedelta(days=1)

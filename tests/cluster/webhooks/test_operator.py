@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from cluster.controllers.environment import HUBS, NODES, Environment
-from cluster.controllers.running_operator import wait_for_deletion, wait_for_node_ready
 from cluster.webhooks.admission import Admission
 from lynq.controllers.manager import Process, ProcessSettings
 from lynq.controllers.options import Options
 from lynq.kube.errors import Forbidden
 from lynq.webhooks import Webhooks, WebhookServer
+from operated.environment import HUBS, NODES, Environment
+from operated.running_operator import wait_for_deletion, wait_for_node_ready
 from waiting import eventually
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from cluster.controllers.environment import FORMS, HUBS, NODES, Environment, config_map
+from operated.environment import FORMS, HUBS, NODES, Environment, config_map
 from waiting import eventually
 
 ROWS = tuple((f"t{number}", 1, "pro") for number in range(3))

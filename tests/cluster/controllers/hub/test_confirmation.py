@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from cluster.controllers.environment import FORMS, HUBS, Environment
+from operated.environment import FORMS, HUBS, Environment
 from waiting import at_most, eventually
 
 ROWS = (("acme", 1, "pro"), ("beta", 1, "pro"), ("corp", 1, "pro"))

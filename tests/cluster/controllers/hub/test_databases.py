@@ -10,11 +10,11 @@ import asyncpg
 import pytest
 
 import databases
-from cluster.controllers.environment import HUBS, Environment
 from databases import Server
 from lynq.kube.resource import SECRETS
 from lynq.sources.postgresql.trigger import trigger_sql
 from lynq.sources.query import Table
+from operated.environment import HUBS, Environment
 from waiting import eventually, stays
 
 Execute = Callable[..., Awaitable[None]]

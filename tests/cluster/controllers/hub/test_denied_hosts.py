@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from cluster.controllers.environment import Environment, Object
-from cluster.controllers.running_operator import running_operator
 from lynq.api.denied_hosts import DeniedHosts
+from operated.environment import Environment, Object
+from operated.running_operator import running_operator
 from waiting import eventually
 
 

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from cluster.controllers.environment import HUBS, NODES, Environment
 from lynq.controllers.form_validation import FormValidator
 from lynq.controllers.options import Shard
 from lynq.kube import Request, Response, Send
 from lynq.kube.errors import Fenced
+from operated.environment import HUBS, NODES, Environment
 from waiting import eventually
 
 ROWS = tuple((f"t{number:03}", 1, "pro") for number in range(120))

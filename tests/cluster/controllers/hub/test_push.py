@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 import databases
-from cluster.controllers.environment import Environment
 from databases import Server
 from lynq.api.names import ANNOTATION_EXTRA
 from lynq.kube.resource import SECRETS
@@ -18,6 +17,7 @@ from lynq.sources.pool import ServerSource
 from lynq.sources.postgresql.trigger import trigger_sql
 from lynq.sources.push.channel import PushTiming
 from lynq.sources.query import Table
+from operated.environment import Environment
 from waiting import eventually
 
 Execute = Callable[..., Awaitable[None]]

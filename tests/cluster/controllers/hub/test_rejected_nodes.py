@@ -1,6 +1,6 @@
 """Nodes that the API server rejects."""
 
-from cluster.controllers.environment import FORMS, NODES, Environment, config_map
+from operated.environment import FORMS, NODES, Environment, config_map
 
 
 async def test_oversized_node_is_reported_and_does_not_block_others(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cluster.controllers.environment import NODES, Environment
 from lynq.controllers.timing import Timing
+from operated.environment import NODES, Environment
 from waiting import stays
 
 ROWS = tuple((f"t{number}", 1, "pro") for number in range(5))

@@ -1,7 +1,7 @@
 """A deleted hub whose nodes cannot release retained objects emits one event."""
 
-from cluster.controllers.environment import HUBS, Environment, config_map
-from cluster.controllers.node.builders import (
+from lynq.kube.resource import CONFIG_MAPS
+from operated.builders import (
     NODE,
     annotate,
     event_count,
@@ -9,12 +9,12 @@ from cluster.controllers.node.builders import (
     wait_for_event,
     wait_for_object,
 )
-from cluster.controllers.running_operator import (
+from operated.environment import HUBS, Environment, config_map
+from operated.running_operator import (
     running_operator,
     wait_for_deletion,
     wait_for_node_ready,
 )
-from lynq.kube.resource import CONFIG_MAPS
 
 KEPT = config_map(id="kept", nameTemplate="{{ .uid }}-kept", deletionPolicy="Retain")
 FAILURE_REASON = "RetainResourceProcessFailed"

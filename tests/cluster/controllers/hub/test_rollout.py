@@ -1,6 +1,6 @@
 """maxSkew: slots are freed by events, and a restart keeps the limit."""
 
-from cluster.controllers.environment import FORMS, Environment, config_map
+from operated.environment import FORMS, Environment, config_map
 from waiting import eventually
 
 ROWS = tuple((f"t{number}", 1, "pro") for number in range(4))

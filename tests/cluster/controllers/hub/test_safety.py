@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cluster.controllers.environment import FORMS, HUBS, NODES, Environment
 from lynq.api.names import ANNOTATION_APPROVE_DELETION
 from lynq.kube import Request, Response, Send
+from operated.environment import FORMS, HUBS, NODES, Environment
 from waiting import eventually
 
 MANY = tuple((f"t{number:02}", 1, "pro") for number in range(20))

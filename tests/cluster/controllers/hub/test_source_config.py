@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from cluster.controllers.environment import RequestRecorder
 from lynq.api import HubSpec
 from lynq.controllers.hub.source_config import SourceConfig, SourceConfigLoader
 from lynq.kube import Client
 from lynq.kube.resource import CONFIG_MAPS, SECRETS
 from lynq.sources import MySQLSettings, PostgreSQLSettings, SQLiteSettings
 from lynq.sources.errors import InvalidSettings
+from operated.environment import RequestRecorder
 
 SERVER = {"host": "db", "username": "reader", "database": "saas", "table": "sales.tenants"}
 PASSWORD = {"name": "login", "key": "password"}

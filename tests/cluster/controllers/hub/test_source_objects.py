@@ -9,7 +9,6 @@ import pytest
 from structlog.testing import capture_logs
 
 from background_tasks import run_in_background
-from cluster.controllers.environment import RequestRecorder
 from lynq.api import KeyHolder
 from lynq.api.metadata import ObjectKey
 from lynq.controllers.concurrency import BackgroundJobs
@@ -17,6 +16,7 @@ from lynq.controllers.hub.source_objects import Data, SourceObject, WatchedObjec
 from lynq.kube import Client, Request, Resource, Response, Send
 from lynq.kube.errors import Forbidden
 from lynq.kube.resource import CONFIG_MAPS, SECRETS
+from operated.environment import RequestRecorder
 from waiting import eventually, stays
 
 ROLES = Resource("rbac.authorization.k8s.io", "v1", "Role", "roles", namespaced=True)

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from cluster.controllers.environment import FORMS, HUBS, Environment
 from lynq.kube import Request, Resource, Response, Send
+from operated.environment import FORMS, HUBS, Environment
 
 
 @pytest.mark.parametrize("kind", [HUBS, FORMS], ids=["hub", "form"])

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from cluster.controllers.environment import FORMS, QUICK, Environment
 from cluster.controllers.hub.test_write_turns import NAMES, ROWS, delay_node_writes
 from lynq.core.hub import plan_cache
 from lynq.core.hub.plan import HubPlan, plan_hub
+from operated.environment import FORMS, QUICK, Environment
 from waiting import eventually, stays
 
 

@@ -8,10 +8,10 @@ from itertools import pairwise
 
 import pytest
 
-from cluster.controllers.environment import FORMS, HUBS, QUICK, Environment, config_map
 from lynq.controllers.hub import read
 from lynq.controllers.timing import Timing
 from lynq.sources import Query, Reading, Settings, Source, open_source
+from operated.environment import FORMS, HUBS, QUICK, Environment, config_map
 from waiting import eventually
 
 FIRST = ("acme", 1, "pro")

@@ -5,10 +5,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from cluster.controllers.environment import FORMS, HUBS, Environment
 from lynq.api import LynqForm, LynqHub
 from lynq.controllers import context
 from lynq.controllers.decoding import RawObject, Unreadable, decode_form, decode_hub
+from operated.environment import FORMS, HUBS, Environment
 
 MARKED = {"metadata": {"annotations": {"test": "unreadable"}}}
 ROWS = (("acme", 1, "pro"), ("beta", 1, "pro"))

@@ -1,8 +1,8 @@
 """The life of a hub from its first row to its deletion."""
 
-from cluster.controllers.environment import FORMS, HUBS, NODES, Environment
 from lynq.api.naming import bucket_of
 from lynq.kube import Request, Response, Send
+from operated.environment import FORMS, HUBS, NODES, Environment
 from waiting import eventually
 
 ROWS = (("acme", 1, "pro"), ("beta", 1, "free"), ("corp", 1, "pro"))

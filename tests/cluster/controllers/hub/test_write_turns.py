@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from cluster.controllers.environment import HUBS, NODES, QUICK, Environment
 from lynq.controllers.hub import apply
 from lynq.core.hub import plan_cache
 from lynq.core.hub.plan import HubPlan, plan_hub
 from lynq.kube import Request, Response, Send
+from operated.environment import HUBS, NODES, QUICK, Environment
 from waiting import eventually
 
 ROWS = tuple((f"t{number:03}", 1, "pro") for number in range(120))

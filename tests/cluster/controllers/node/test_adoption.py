@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from built_in_resources import DEPLOYMENTS
-from cluster.controllers.environment import NODES, Environment, Object
-from cluster.controllers.failover import WatchBlocker
-from cluster.controllers.node.builders import (
+from lynq.kube import Request, Response, Send
+from lynq.kube.errors import ConnectionFailed
+from lynq.kube.resource import CONFIG_MAPS, NAMESPACES
+from operated.builders import (
     NODE,
     annotations,
     create_node,
@@ -26,15 +27,14 @@ from cluster.controllers.node.builders import (
     wait_for_event,
     wait_for_object,
 )
-from cluster.controllers.running_operator import (
+from operated.environment import NODES, Environment, Object
+from operated.failover import WatchBlocker
+from operated.running_operator import (
     running_operator,
     wait_for_deletion,
     wait_for_node_ready,
     wait_for_resource_state,
 )
-from lynq.kube import Request, Response, Send
-from lynq.kube.errors import ConnectionFailed
-from lynq.kube.resource import CONFIG_MAPS, NAMESPACES
 from waiting import eventually
 
 OWN = {"adoptionPolicy": "Own"}

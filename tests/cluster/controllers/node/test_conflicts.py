@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from cluster.controllers.environment import NODES, Environment, Object
-from cluster.controllers.node.builders import (
+from lynq.kube import Client, ClientOptions, Request, Response, Send, load_config
+from lynq.kube.resource import CONFIG_MAPS
+from operated.builders import (
     NODE,
     annotate,
     annotations,
@@ -19,7 +20,9 @@ from cluster.controllers.node.builders import (
     wait_for_event,
     wait_for_object,
 )
-from cluster.controllers.running_operator import (
+from operated.environment import NODES, Environment, Object
+from operated.manifests import deployment
+from operated.running_operator import (
     node_condition,
     running_operator,
     wait_for_deletion,
@@ -27,9 +30,6 @@ from cluster.controllers.running_operator import (
     wait_for_node_ready,
     wait_for_resource_state,
 )
-from cluster.local.manifests import deployment
-from lynq.kube import Client, ClientOptions, Request, Response, Send, load_config
-from lynq.kube.resource import CONFIG_MAPS
 from waiting import stays
 
 FORCE = {"conflictPolicy": "Force"}

@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 
 from built_in_resources import SERVICES
-from cluster.controllers.environment import NODES, Environment, Object
-from cluster.controllers.node.builders import (
+from lynq.controllers.manager import Process, ProcessSettings
+from lynq.controllers.options import Options
+from lynq.kube import Request, Response, Send
+from lynq.kube.resource import CONFIG_MAPS, SECRETS
+from operated.builders import (
     NODE,
     create_node,
     entry,
@@ -19,15 +22,12 @@ from cluster.controllers.node.builders import (
     update_node,
     wait_for_object,
 )
-from cluster.controllers.running_operator import (
+from operated.environment import NODES, Environment, Object
+from operated.running_operator import (
     running_operator,
     wait_for_deletion,
     wait_for_node_ready,
 )
-from lynq.controllers.manager import Process, ProcessSettings
-from lynq.controllers.options import Options
-from lynq.kube import Request, Response, Send
-from lynq.kube.resource import CONFIG_MAPS, SECRETS
 
 SECRET = manifest_entry("secret", {"apiVersion": "v1", "kind": "Secret", "stringData": {"a": "b"}})
 SERVICE = manifest_entry(

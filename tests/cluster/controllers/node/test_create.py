@@ -5,8 +5,10 @@ import threading
 import pytest
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
-from cluster.controllers.environment import Environment, Object
-from cluster.controllers.node.builders import (
+from lynq.kube import Resource
+from lynq.kube.resource import CONFIG_MAPS
+from lynq.template import private_keys
+from operated.builders import (
     NODE,
     annotate,
     annotations,
@@ -22,16 +24,14 @@ from cluster.controllers.node.builders import (
     wait_for_object,
     write_verbs,
 )
-from cluster.controllers.running_operator import (
+from operated.environment import Environment, Object
+from operated.manifests import job
+from operated.running_operator import (
     running_operator,
     wait_for_deletion,
     wait_for_node_ready,
     wait_for_resource_state,
 )
-from cluster.local.manifests import job
-from lynq.kube import Resource
-from lynq.kube.resource import CONFIG_MAPS
-from lynq.template import private_keys
 
 JOBS = Resource("batch", "v1", "Job", "jobs", namespaced=True)
 ONCE = {"creationPolicy": "Once"}

@@ -13,18 +13,18 @@ from aiohttp import web
 from structlog.testing import capture_logs
 
 from certificates import Authority
-from cluster.controllers.environment import Environment, Object
-from cluster.controllers.node.builders import NODE, create_node, entry, manifest_entry
-from cluster.controllers.running_operator import (
-    get_node,
-    running_operator,
-    wait_for_resource_state,
-)
-from cluster.local.manifests import deployment
 from http_server import serve_http
 from lynq.kube import Resource
 from lynq.kube.errors import ApiError
 from lynq.kube.resource import CONFIG_MAPS, EVENTS, NAMESPACES
+from operated.builders import NODE, create_node, entry, manifest_entry
+from operated.environment import Environment, Object
+from operated.manifests import deployment
+from operated.running_operator import (
+    get_node,
+    running_operator,
+    wait_for_resource_state,
+)
 from waiting import eventually
 
 VALUE = "s3cr3t-plan-4711"

@@ -2,8 +2,8 @@
 
 import json
 
-from cluster.controllers.environment import Environment, Object
-from cluster.controllers.node.builders import (
+from lynq.kube.resource import CONFIG_MAPS
+from operated.builders import (
     NODE,
     annotate,
     create_node,
@@ -16,15 +16,15 @@ from cluster.controllers.node.builders import (
     wait_for_event,
     wait_for_object,
 )
-from cluster.controllers.running_operator import (
+from operated.environment import Environment, Object
+from operated.manifests import deployment, job
+from operated.running_operator import (
     node_condition,
     running_operator,
     wait_for_node_condition,
     wait_for_node_ready,
     wait_for_resource_state,
 )
-from cluster.local.manifests import deployment, job
-from lynq.kube.resource import CONFIG_MAPS
 
 BROKEN = "{{ .nothing }}"
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from cluster.controllers.environment import NODES, Environment, Object
-from cluster.controllers.node.builders import (
+from lynq.kube.resource import CONFIG_MAPS, SECRETS
+from operated.builders import (
     NODE,
     annotate,
     annotations,
@@ -24,14 +24,14 @@ from cluster.controllers.node.builders import (
     wait_for_object,
     write_verbs,
 )
-from cluster.controllers.running_operator import (
+from operated.environment import NODES, Environment, Object
+from operated.running_operator import (
     node_condition,
     running_operator,
     wait_for_node_condition,
     wait_for_node_ready,
     wait_for_resource_state,
 )
-from lynq.kube.resource import CONFIG_MAPS, SECRETS
 
 FORCE = {"conflictPolicy": "Force"}
 AT_ONCE = 5.0

@@ -3,8 +3,9 @@
 import asyncio
 
 from built_in_resources import DEPLOYMENTS, PODS
-from cluster.controllers.environment import NODES, Environment, Object
-from cluster.controllers.node.builders import (
+from lynq.kube import Request, Response, Send
+from lynq.kube.resource import CONFIG_MAPS
+from operated.builders import (
     NODE,
     annotate,
     create_node,
@@ -18,16 +19,15 @@ from cluster.controllers.node.builders import (
     wait_for_event,
     wait_for_object,
 )
-from cluster.controllers.running_operator import (
+from operated.environment import NODES, Environment, Object
+from operated.manifests import deployment
+from operated.running_operator import (
     get_node,
     running_operator,
     wait_for_deletion,
     wait_for_node_ready,
     wait_for_resource_state,
 )
-from cluster.local.manifests import deployment
-from lynq.kube import Request, Response, Send
-from lynq.kube.resource import CONFIG_MAPS
 from waiting import stays
 
 HELD: Object = {"metadata": {"finalizers": ["example.com/hold"]}}

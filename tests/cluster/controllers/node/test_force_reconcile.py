@@ -4,8 +4,8 @@ import asyncio
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from cluster.controllers.environment import NODES, QUICK, Environment, Object
-from cluster.controllers.node.builders import (
+from lynq.kube import Request, Response, Send
+from operated.builders import (
     NODE,
     annotate,
     create_node,
@@ -16,8 +16,8 @@ from cluster.controllers.node.builders import (
     wait_for_object,
     write_verbs,
 )
-from cluster.controllers.running_operator import get_node, running_operator, wait_for_node_ready
-from lynq.kube import Request, Response, Send
+from operated.environment import NODES, QUICK, Environment, Object
+from operated.running_operator import get_node, running_operator, wait_for_node_ready
 from waiting import eventually
 
 

@@ -6,8 +6,11 @@ from typing import Any
 import pytest
 
 from built_in_resources import DEPLOYMENTS
-from cluster.controllers.environment import NODES, Environment, Object
-from cluster.controllers.node.builders import (
+from custom_kind import served_custom_kind
+from lynq.core.node.desired_object import applied_hash
+from lynq.kube import Resource
+from lynq.kube.resource import CONFIG_MAPS
+from operated.builders import (
     NODE,
     create_node,
     delete_node,
@@ -21,16 +24,13 @@ from cluster.controllers.node.builders import (
     update_node,
     wait_for_object,
 )
-from cluster.controllers.running_operator import (
+from operated.environment import NODES, Environment, Object
+from operated.manifests import deployment
+from operated.running_operator import (
     running_operator,
     wait_for_deletion,
     wait_for_node_ready,
 )
-from cluster.local.manifests import deployment
-from custom_kind import served_custom_kind
-from lynq.core.node.desired_object import applied_hash
-from lynq.kube import Resource
-from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
 
 BUDGETS = Resource("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", namespaced=True)

@@ -6,8 +6,12 @@ from typing import Any
 import pytest
 
 from built_in_resources import SERVICE_ACCOUNTS
-from cluster.controllers.environment import FORMS, HUBS, NODES, Environment, config_map
-from cluster.controllers.node.builders import (
+from cluster.controllers.node.test_missing_rights import rule
+from lynq.controllers import context
+from lynq.controllers.decoding import RawObject, Unreadable
+from lynq.kube.errors import NotFound
+from lynq.kube.resource import CONFIG_MAPS, NAMESPACES
+from operated.builders import (
     NODE,
     create_node,
     delete_node,
@@ -17,18 +21,14 @@ from cluster.controllers.node.builders import (
     labels,
     manifest_entry,
 )
-from cluster.controllers.node.test_missing_rights import rule
-from cluster.controllers.running_operator import (
+from operated.environment import FORMS, HUBS, NODES, Environment, config_map
+from operated.running_operator import (
     get_node,
     running_operator,
     wait_for_deletion,
     wait_for_node_ready,
     wait_for_resource_state,
 )
-from lynq.controllers import context
-from lynq.controllers.decoding import RawObject, Unreadable
-from lynq.kube.errors import NotFound
-from lynq.kube.resource import CONFIG_MAPS, NAMESPACES
 from rights import bind_role, set_rules, user_of
 
 NAMESPACE = {"apiVersion": "v1", "kind": "Namespace"}

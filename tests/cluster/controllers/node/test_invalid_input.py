@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from cluster.controllers.environment import Environment, Object
-from cluster.controllers.node.builders import (
+from custom_kind import served_custom_kind
+from lynq.kube.resource import CONFIG_MAPS, NAMESPACES
+from operated.builders import (
     NODE,
     create_node,
     entry,
@@ -18,15 +19,14 @@ from cluster.controllers.node.builders import (
     wait_for_event,
     wait_for_object,
 )
-from cluster.controllers.running_operator import (
+from operated.environment import Environment, Object
+from operated.manifests import deployment
+from operated.running_operator import (
     running_operator,
     wait_for_node_condition,
     wait_for_node_ready,
     wait_for_resource_state,
 )
-from cluster.local.manifests import deployment
-from custom_kind import served_custom_kind
-from lynq.kube.resource import CONFIG_MAPS, NAMESPACES
 
 HALF = '{{ repeat 900000 "x" }}'
 SERVICE = {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 80}]}}

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from cluster.controllers.environment import NODES, Environment, Object
-from cluster.controllers.node.builders import (
+from lynq.kube.resource import EVENTS, SECRETS
+from operated.builders import (
     NODE,
     annotate,
     create_node,
@@ -17,14 +17,14 @@ from cluster.controllers.node.builders import (
     update_node,
     wait_for_event,
 )
-from cluster.controllers.running_operator import (
+from operated.environment import NODES, Environment, Object
+from operated.running_operator import (
     get_node,
     running_operator,
     wait_for_deletion,
     wait_for_node_ready,
     wait_for_resource_state,
 )
-from lynq.kube.resource import EVENTS, SECRETS
 
 WORD = "hunter2hunter2"
 NUMBER = "8675309867"

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from built_in_resources import SERVICE_ACCOUNTS
-from cluster.controllers.environment import NODES, QUICK, Environment, Object
-from cluster.controllers.node.builders import (
+from lynq.kube import Client, Impersonation, Request, Response, Send, load_config
+from lynq.kube.resource import SECRETS
+from operated.builders import (
     NODE,
     create_node,
     delete_node,
@@ -17,15 +18,14 @@ from cluster.controllers.node.builders import (
     manifest_entry,
     wait_for_object,
 )
-from cluster.controllers.running_operator import (
+from operated.environment import NODES, QUICK, Environment, Object
+from operated.running_operator import (
     running_operator,
     wait_for_deletion,
     wait_for_node_condition,
     wait_for_node_ready,
     wait_for_resource_state,
 )
-from lynq.kube import Client, Impersonation, Request, Response, Send, load_config
-from lynq.kube.resource import SECRETS
 from rights import bind_role, set_rules, user_of
 
 SECRET = manifest_entry("secret", {"apiVersion": "v1", "kind": "Secret", "stringData": {"a": "b"}})

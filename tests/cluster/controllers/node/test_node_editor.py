@@ -7,7 +7,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from cluster.controllers.environment import (
+from cluster.controllers.node.test_impersonation import create_account
+from cluster.controllers.node.test_missing_rights import rule
+from lynq.api import NodeSpec
+from lynq.api.digests import spec_digest
+from lynq.kube import Client
+from lynq.kube.errors import NotFound
+from lynq.kube.resource import CONFIG_MAPS, SECRETS
+from operated.builders import NODE, extra_namespace
+from operated.environment import (
     FORMS,
     HUBS,
     NODES,
@@ -16,20 +24,12 @@ from cluster.controllers.environment import (
     Object,
     config_map,
 )
-from cluster.controllers.node.builders import NODE, extra_namespace
-from cluster.controllers.node.test_impersonation import create_account
-from cluster.controllers.node.test_missing_rights import rule
-from cluster.controllers.running_operator import (
+from operated.running_operator import (
     running_operator,
     wait_for_deletion,
     wait_for_node_ready,
     wait_for_resource_state,
 )
-from lynq.api import NodeSpec
-from lynq.api.digests import spec_digest
-from lynq.kube import Client
-from lynq.kube.errors import NotFound
-from lynq.kube.resource import CONFIG_MAPS, SECRETS
 from rights import bind_role
 from waiting import eventually, stays
 

@@ -3,8 +3,9 @@
 import pytest
 
 from built_in_resources import DEPLOYMENTS
-from cluster.controllers.environment import Environment, Object
-from cluster.controllers.node.builders import (
+from lynq.kube import Request, Response, Send
+from lynq.kube.resource import CONFIG_MAPS
+from operated.builders import (
     NODE,
     annotate,
     annotations,
@@ -20,10 +21,9 @@ from cluster.controllers.node.builders import (
     wait_for_object,
     write_verbs,
 )
-from cluster.controllers.running_operator import running_operator, wait_for_node_ready
-from cluster.local.manifests import deployment
-from lynq.kube import Request, Response, Send
-from lynq.kube.resource import CONFIG_MAPS
+from operated.environment import Environment, Object
+from operated.manifests import deployment
+from operated.running_operator import running_operator, wait_for_node_ready
 
 STRATEGIES = ("apply", "merge", "replace")
 

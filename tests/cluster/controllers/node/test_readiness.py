@@ -4,8 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from built_in_resources import DEPLOYMENTS
-from cluster.controllers.environment import Environment, Object
-from cluster.controllers.node.builders import (
+from operated.builders import (
     NODE,
     annotate,
     annotations,
@@ -20,7 +19,9 @@ from cluster.controllers.node.builders import (
     wait_for_event,
     wait_for_object,
 )
-from cluster.controllers.running_operator import (
+from operated.environment import Environment, Object
+from operated.manifests import deployment, job
+from operated.running_operator import (
     node_condition,
     resource_status,
     running_operator,
@@ -28,7 +29,6 @@ from cluster.controllers.running_operator import (
     wait_for_node_ready,
     wait_for_resource_state,
 )
-from cluster.local.manifests import deployment, job
 from waiting import eventually
 
 NEVER = {"local.lynq.sh/ready": "never"}

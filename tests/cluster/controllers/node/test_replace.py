@@ -5,8 +5,8 @@ import uuid
 import pytest
 
 from built_in_resources import SERVICES
-from cluster.controllers.environment import Environment, Object
-from cluster.controllers.node.builders import (
+from lynq.kube.resource import CONFIG_MAPS
+from operated.builders import (
     NODE,
     create_node,
     entry,
@@ -15,14 +15,14 @@ from cluster.controllers.node.builders import (
     update_node,
     wait_for_object,
 )
-from cluster.controllers.running_operator import (
+from operated.environment import Environment, Object
+from operated.running_operator import (
     get_node,
     running_operator,
     wait_for_deletion,
     wait_for_node_ready,
     wait_for_resource_state,
 )
-from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually, stays
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cluster.controllers.environment import NODES, Environment, Object
-from cluster.controllers.node.builders import (
+from lynq.kube.resource import CONFIG_MAPS
+from operated.builders import (
     NODE,
     annotations,
     create_node,
@@ -19,12 +19,12 @@ from cluster.controllers.node.builders import (
     wait_for_object,
     write_verbs,
 )
-from cluster.controllers.running_operator import (
+from operated.environment import NODES, Environment, Object
+from operated.running_operator import (
     running_operator,
     wait_for_deletion,
     wait_for_node_ready,
 )
-from lynq.kube.resource import CONFIG_MAPS
 
 RETAIN = {"deletionPolicy": "Retain"}
 

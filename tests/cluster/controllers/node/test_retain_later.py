@@ -2,8 +2,8 @@
 
 import pytest
 
-from cluster.controllers.environment import FORMS, NODES, Environment, Object, config_map
-from cluster.controllers.node.builders import (
+from lynq.kube.resource import CONFIG_MAPS
+from operated.builders import (
     NODE,
     annotations,
     create_node,
@@ -16,13 +16,13 @@ from cluster.controllers.node.builders import (
     wait_for_object,
     write_verbs,
 )
-from cluster.controllers.running_operator import (
+from operated.environment import FORMS, NODES, Environment, Object, config_map
+from operated.running_operator import (
     running_operator,
     wait_for_deletion,
     wait_for_node_ready,
     wait_for_resource_state,
 )
-from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
 
 RETAIN: Object = {"deletionPolicy": "Retain"}

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from cluster.controllers.environment import NODES, Environment, Object
-from cluster.controllers.node.builders import (
+from lynq.kube.resource import CONFIG_MAPS
+from operated.builders import (
     NODE,
     annotate,
     create_node,
@@ -15,7 +15,9 @@ from cluster.controllers.node.builders import (
     wait_for_event,
     write_verbs,
 )
-from cluster.controllers.running_operator import (
+from operated.environment import NODES, Environment, Object
+from operated.manifests import deployment
+from operated.running_operator import (
     get_node,
     node_condition,
     running_operator,
@@ -23,8 +25,6 @@ from cluster.controllers.running_operator import (
     wait_for_node_ready,
     wait_for_resource_state,
 )
-from cluster.local.manifests import deployment
-from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
 
 ORDER = ["Ready", "Progressing", "Conflicted", "Degraded"]

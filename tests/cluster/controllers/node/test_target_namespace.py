@@ -3,8 +3,10 @@
 import hashlib
 import uuid
 
-from cluster.controllers.environment import NODES, Environment
-from cluster.controllers.node.builders import (
+from lynq.kube import Resource
+from lynq.kube.errors import NotFound
+from lynq.kube.resource import CONFIG_MAPS, NAMESPACES
+from operated.builders import (
     NODE,
     annotations,
     create_node,
@@ -18,16 +20,14 @@ from cluster.controllers.node.builders import (
     update_node,
     wait_for_object,
 )
-from cluster.controllers.running_operator import (
+from operated.environment import NODES, Environment
+from operated.running_operator import (
     resource_status,
     running_operator,
     wait_for_deletion,
     wait_for_node_ready,
     wait_for_resource_state,
 )
-from lynq.kube import Resource
-from lynq.kube.errors import NotFound
-from lynq.kube.resource import CONFIG_MAPS, NAMESPACES
 from waiting import eventually
 
 ROLES = Resource("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", namespaced=False)

@@ -2,8 +2,8 @@
 
 import uuid
 
-from cluster.controllers.environment import NODES, Environment, Object
-from cluster.controllers.node.builders import (
+from lynq.kube.resource import CONFIG_MAPS, NAMESPACES
+from operated.builders import (
     NODE,
     annotations,
     create_node,
@@ -16,13 +16,13 @@ from cluster.controllers.node.builders import (
     update_node,
     wait_for_object,
 )
-from cluster.controllers.running_operator import (
+from operated.environment import NODES, Environment, Object
+from operated.running_operator import (
     running_operator,
     wait_for_deletion,
     wait_for_node_ready,
     wait_for_resource_state,
 )
-from lynq.kube.resource import CONFIG_MAPS, NAMESPACES
 from waiting import eventually, stays
 
 OTHER = "beta-web"

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from background_tasks import run_in_background
 from built_in_resources import DEPLOYMENTS
-from cluster.controllers.environment import NODES, Environment, Object
 from lynq.kube import EventType, Resource, WatchEvent
+from operated.environment import NODES, Environment, Object
 from waiting import eventually
 
 

@@ -5,11 +5,11 @@ from contextlib import closing
 
 import pytest
 
-from cluster.controllers.environment import FORMS, NODES, Environment, config_map
-from cluster.controllers.running_operator import running_operator
 from lynq.kube import Resource
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import CONFIG_MAPS
+from operated.environment import FORMS, NODES, Environment, config_map
+from operated.running_operator import running_operator
 from waiting import eventually, stays
 
 CLAIMS = Resource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", namespaced=True)

@@ -10,11 +10,11 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from cluster.controllers.environment import FORMS, Environment, Object
-from cluster.controllers.running_operator import running_operator, wait_for_node_ready
-from cluster.local.manifests import deployment
 from lynq.controllers.manager import Process, ProcessSettings
 from lynq.controllers.options import Options
+from operated.environment import FORMS, Environment, Object
+from operated.manifests import deployment
+from operated.running_operator import running_operator, wait_for_node_ready
 from waiting import eventually
 
 LATER = timedelta(seconds=75)

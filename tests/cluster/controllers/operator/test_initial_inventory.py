@@ -2,8 +2,9 @@
 
 import pytest
 
-from cluster.controllers.environment import NODES, Environment, Object, config_map
-from cluster.controllers.running_operator import (
+from lynq.kube.resource import CONFIG_MAPS
+from operated.environment import NODES, Environment, Object, config_map
+from operated.running_operator import (
     get_node,
     resource_status,
     running_operator,
@@ -11,7 +12,6 @@ from cluster.controllers.running_operator import (
     wait_for_node_ready,
     wait_for_resource_state,
 )
-from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
 
 

@@ -7,14 +7,6 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from cluster.controllers.environment import NODES, Environment, Object, config_map
-from cluster.controllers.node.builders import wait_for_object
-from cluster.controllers.running_operator import (
-    get_node,
-    running_operator,
-    wait_for_node_ready,
-    wait_for_resource_state,
-)
 from lynq.api.installation_key import InstallationKey
 from lynq.controllers.installation_key import CurrentKey, KeyLoader
 from lynq.controllers.options import Shard
@@ -22,6 +14,14 @@ from lynq.kube.errors import NotFound
 from lynq.kube.resource import SECRETS
 from lynq.template import Environment as RenderEnvironment
 from lynq.template import SeededRandom, compile_template
+from operated.builders import wait_for_object
+from operated.environment import NODES, Environment, Object, config_map
+from operated.running_operator import (
+    get_node,
+    running_operator,
+    wait_for_node_ready,
+    wait_for_resource_state,
+)
 from waiting import eventually, stays
 
 PASSWORD = "{{ randAlphaNum 24 }}"

@@ -4,17 +4,17 @@ import asyncio
 
 import pytest
 
-from cluster.controllers.environment import FORMS, Environment, Object, config_map
-from cluster.controllers.node.builders import exists
-from cluster.controllers.running_operator import (
+from lynq.kube import Request, Response, Send
+from lynq.kube.resource import CONFIG_MAPS
+from operated.builders import exists
+from operated.environment import FORMS, Environment, Object, config_map
+from operated.manifests import deployment
+from operated.running_operator import (
     get_node,
     running_operator,
     wait_for_node_condition,
     wait_for_node_ready,
 )
-from cluster.local.manifests import deployment
-from lynq.kube import Request, Response, Send
-from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually, stays
 
 NODE = "acme-web"

@@ -6,13 +6,13 @@ from typing import Any
 
 from structlog.testing import capture_logs
 
-from cluster.controllers.environment import NODES, Environment
-from cluster.controllers.running_operator import (
+from lynq.kube.resource import CONFIG_MAPS
+from operated.environment import NODES, Environment
+from operated.running_operator import (
     running_operator,
     wait_for_deletion,
     wait_for_node_ready,
 )
-from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually, stays
 
 FIRST, SECOND = "s3cr3t-plan-4711", "s3cr3t-plan-4712"

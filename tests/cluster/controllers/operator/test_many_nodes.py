@@ -3,9 +3,9 @@
 import resource
 import time
 
-from cluster.controllers.environment import Environment, Object
-from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from lynq.controllers.timing import Timing
+from operated.environment import Environment, Object
+from operated.running_operator import running_operator, wait_for_node_ready
 from waiting import eventually, stays
 
 NODES = 200

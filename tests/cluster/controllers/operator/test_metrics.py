@@ -5,14 +5,14 @@ from collections.abc import Iterator
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from cluster.controllers.environment import FORMS, HUBS, NODES, Environment, Object, config_map
-from cluster.controllers.running_operator import (
+from lynq.kube.resource import CONFIG_MAPS
+from operated.environment import FORMS, HUBS, NODES, Environment, Object, config_map
+from operated.manifests import deployment
+from operated.running_operator import (
     running_operator,
     wait_for_node_condition,
     wait_for_node_ready,
 )
-from cluster.local.manifests import deployment
-from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
 
 NODE = ("lynqnode", "namespace")

@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from cluster.controllers.environment import FORMS, Environment, config_map
-from cluster.controllers.running_operator import (
+from lynq.kube.resource import CONFIG_MAPS
+from operated.environment import FORMS, Environment, config_map
+from operated.running_operator import (
     running_operator,
     wait_for_node_ready,
     wait_for_resource_state,
 )
-from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
 
 UIDS = tuple(f"t{number}" for number in range(4))

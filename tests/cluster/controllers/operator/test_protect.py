@@ -4,7 +4,11 @@ from typing import Any
 
 import pytest
 
-from cluster.controllers.environment import (
+from lynq.api.names import ANNOTATION_PROTECT, FINALIZER_FORM
+from lynq.kube import Resource
+from lynq.kube.errors import NotFound
+from lynq.kube.resource import CONFIG_MAPS, EVENTS
+from operated.environment import (
     FORMS,
     HUBS,
     NODES,
@@ -12,15 +16,11 @@ from cluster.controllers.environment import (
     Object,
     config_map,
 )
-from cluster.controllers.running_operator import (
+from operated.running_operator import (
     running_operator,
     wait_for_garbage_collector,
     wait_for_node_ready,
 )
-from lynq.api.names import ANNOTATION_PROTECT, FINALIZER_FORM
-from lynq.kube import Resource
-from lynq.kube.errors import NotFound
-from lynq.kube.resource import CONFIG_MAPS, EVENTS
 from waiting import eventually, stays
 
 ROWS = tuple((f"t{number}", 1, "pro") for number in range(9))

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import pytest
 
-from cluster.controllers.environment import Environment, Object
-from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from databases import Server, in_mariadb, in_postgresql
 from lynq.kube.resource import CONFIG_MAPS, SECRETS
 from lynq.sources.postgresql.trigger import trigger_sql
 from lynq.sources.query import Table
+from operated.environment import Environment, Object
+from operated.running_operator import running_operator, wait_for_node_ready
 from waiting import eventually
 
 CREATE = "CREATE TABLE push_rows (uid VARCHAR(63), active VARCHAR(5), plan VARCHAR(63))"

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from cluster.controllers.environment import Environment, Object, config_map
-from cluster.controllers.running_operator import (
+from custom_kind import served_custom_kind
+from lynq.kube import Client, Resource
+from lynq.kube.resource import NAMESPACES
+from operated.environment import Environment, Object, config_map
+from operated.manifests import claim, daemon_set, deployment, job, stateful_set
+from operated.running_operator import (
     resource_status,
     running_operator,
     wait_for_node_condition,
     wait_for_node_ready,
     wait_for_resource_state,
 )
-from cluster.local.manifests import claim, daemon_set, deployment, job, stateful_set
-from custom_kind import served_custom_kind
-from lynq.kube import Client, Resource
-from lynq.kube.resource import NAMESPACES
 from waiting import eventually
 
 NEVER = {"local.lynq.sh/ready": "never"}

@@ -6,11 +6,11 @@ from collections import Counter
 
 import pytest
 
-from cluster.controllers.environment import FORMS, Environment, Object, config_map
-from cluster.controllers.running_operator import running_operator, wait_for_node_ready
-from cluster.local.manifests import deployment
 from lynq.controllers.timing import Timing
 from lynq.kube import Request, Response, Send
+from operated.environment import FORMS, Environment, Object, config_map
+from operated.manifests import deployment
+from operated.running_operator import running_operator, wait_for_node_ready
 from waiting import stays
 
 SERVICE: Object = {

@@ -8,7 +8,11 @@ from typing import Any
 
 import pytest
 
-from cluster.controllers.environment import (
+from lynq.kube import Resource
+from lynq.kube.errors import NotFound
+from lynq.kube.resource import CONFIG_MAPS
+from operated.builders import NODE, labels, wait_for_object
+from operated.environment import (
     FORMS,
     HUBS,
     NODES,
@@ -16,16 +20,12 @@ from cluster.controllers.environment import (
     Object,
     config_map,
 )
-from cluster.controllers.node.builders import NODE, labels, wait_for_object
-from cluster.controllers.running_operator import (
+from operated.running_operator import (
     running_operator,
     wait_for_garbage_collector,
     wait_for_node_ready,
     wait_for_resource_state,
 )
-from lynq.kube import Resource
-from lynq.kube.errors import NotFound
-from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
 
 RETAIN: Object = {"deletionPolicy": "Retain"}

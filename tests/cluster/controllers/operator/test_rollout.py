@@ -4,14 +4,14 @@ from collections.abc import Iterable
 
 import pytest
 
-from cluster.controllers.environment import FORMS, Environment, Object
 from cluster.controllers.operator.history import History, recording
-from cluster.controllers.running_operator import (
+from operated.environment import FORMS, Environment, Object
+from operated.manifests import deployment
+from operated.running_operator import (
     running_operator,
     wait_for_node_ready,
     wait_for_resource_state,
 )
-from cluster.local.manifests import deployment
 from waiting import at_most, eventually, stays
 
 UIDS = tuple(f"t{number}" for number in range(6))

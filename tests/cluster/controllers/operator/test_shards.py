@@ -10,15 +10,6 @@ import pytest
 from msgspec.structs import replace as replace_fields
 from prometheus_client import CollectorRegistry
 
-from cluster.controllers.environment import FORMS, NODES, Environment, Object, config_map
-from cluster.controllers.node.builders import exists
-from cluster.controllers.running_operator import (
-    get_node,
-    running_operator,
-    wait_for_node_ready,
-    wait_for_resource_state,
-)
-from cluster.local.manifests import deployment
 from lynq.api import LynqNode, Metadata, NodeSpec
 from lynq.api.metadata import ObjectKey
 from lynq.controllers.context import ControllerContext
@@ -39,6 +30,15 @@ from lynq.kube import (
 )
 from lynq.kube.resource import CONFIG_MAPS
 from lynq.telemetry import OperatorMetrics
+from operated.builders import exists
+from operated.environment import FORMS, NODES, Environment, Object, config_map
+from operated.manifests import deployment
+from operated.running_operator import (
+    get_node,
+    running_operator,
+    wait_for_node_ready,
+    wait_for_resource_state,
+)
 from waiting import eventually, stays
 
 M = 3

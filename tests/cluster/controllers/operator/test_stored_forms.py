@@ -2,9 +2,9 @@
 
 import pytest
 
-from cluster.controllers.environment import FORMS, Environment, Object, config_map
-from cluster.controllers.node.builders import exists, has_plan, wait_for_object
-from cluster.controllers.running_operator import (
+from operated.builders import exists, has_plan, wait_for_object
+from operated.environment import FORMS, Environment, Object, config_map
+from operated.running_operator import (
     running_operator,
     wait_for_node_condition,
     wait_for_node_ready,

@@ -5,14 +5,14 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from built_in_resources import SERVICES
-from cluster.controllers.environment import FORMS, HUBS, Environment, Object, config_map
-from cluster.controllers.running_operator import (
+from lynq.api.naming import bucket_of
+from lynq.kube.resource import CONFIG_MAPS
+from operated.environment import FORMS, HUBS, Environment, Object, config_map
+from operated.running_operator import (
     running_operator,
     wait_for_deletion,
     wait_for_node_ready,
 )
-from lynq.api.naming import bucket_of
-from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
 
 ROWS = (("acme", 1, "pro"), ("beta", 1, "free"), ("corp", 1, "pro"))

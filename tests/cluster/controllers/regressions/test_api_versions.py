@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 
-from cluster.controllers.environment import NODES, Environment, Object
-from cluster.controllers.node.builders import (
+from custom_kind import served_custom_kind
+from lynq.kube import Client, Resource
+from lynq.kube.crd_install import install_crd
+from lynq.kube.errors import NotFound
+from lynq.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
+from operated.builders import (
     NODE,
     create_node,
     delete_node,
@@ -17,16 +21,12 @@ from cluster.controllers.node.builders import (
     manifest_entry,
     update_node,
 )
-from cluster.controllers.running_operator import (
+from operated.environment import NODES, Environment, Object
+from operated.running_operator import (
     running_operator,
     wait_for_deletion,
     wait_for_node_ready,
 )
-from custom_kind import served_custom_kind
-from lynq.kube import Client, Resource
-from lynq.kube.crd_install import install_crd
-from lynq.kube.errors import NotFound
-from lynq.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 from waiting import eventually
 
 

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from cluster.controllers.environment import Environment, Object
-from cluster.controllers.node.builders import (
+from lynq.kube.resource import CONFIG_MAPS
+from operated.builders import (
     NODE,
     create_node,
     edit,
@@ -16,13 +16,13 @@ from cluster.controllers.node.builders import (
     wait_for_object,
     write_verbs,
 )
-from cluster.controllers.running_operator import (
+from operated.environment import Environment, Object
+from operated.running_operator import (
     running_operator,
     wait_for_node_condition,
     wait_for_node_ready,
     wait_for_resource_state,
 )
-from lynq.kube.resource import CONFIG_MAPS
 
 RETAIN = {"deletionPolicy": "Retain"}
 

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from cluster.controllers.environment import HUBS, NODES, Environment, config_map
-from cluster.controllers.running_operator import (
+from lynq.kube.resource import CONFIG_MAPS
+from operated.environment import HUBS, NODES, Environment, config_map
+from operated.running_operator import (
     running_operator,
     wait_for_deletion,
     wait_for_node_ready,
     wait_for_resource_state,
 )
-from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually, stays
 
 ROWS = (("acme", 1, "pro"), ("beta", 1, "pro"))

@@ -2,9 +2,9 @@
 
 import asyncio
 
-from cluster.controllers.environment import FORMS, NODES, Environment, config_map
-from cluster.controllers.failover import WatchBlocker, failover
-from cluster.controllers.node.builders import (
+from lynq.kube.errors import NotFound
+from lynq.kube.resource import CONFIG_MAPS
+from operated.builders import (
     NODE,
     create_node,
     entry,
@@ -13,15 +13,15 @@ from cluster.controllers.node.builders import (
     update_node,
     wait_for_object,
 )
-from cluster.controllers.running_operator import (
+from operated.environment import FORMS, NODES, Environment, config_map
+from operated.failover import WatchBlocker, failover
+from operated.running_operator import (
     running_operator,
     wait_for_deletion,
     wait_for_node_condition,
     wait_for_node_ready,
     wait_for_resource_state,
 )
-from lynq.kube.errors import NotFound
-from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually, stays
 
 BROKEN = "{{ .nothing }}"

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from cluster.controllers.environment import NODES, Environment, Object
-from cluster.controllers.running_operator import get_node
 from lynq.kube import Resource
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import CONFIG_MAPS, EVENTS, NAMESPACES
+from operated.environment import NODES, Environment, Object
+from operated.running_operator import get_node
 from waiting import eventually
 
 NODE = "acme-web"

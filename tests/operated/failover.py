@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-from cluster.controllers.environment import Environment
-from cluster.controllers.running_operator import wait_for_node_ready
 from lynq.controllers.manager import Process, ProcessSettings
 from lynq.controllers.options import Options
 from lynq.kube import Interceptor, Request, Resource, Response, Send
+from operated.environment import Environment
+from operated.running_operator import wait_for_node_ready
 
 
 class WatchBlocker:

@@ -1,4 +1,4 @@
-"""Small workloads for a local cluster."""
+"""Small workloads for a local cluster, and for the API server in memory."""
 
 from typing import Any
 

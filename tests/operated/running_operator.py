@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from cluster.controllers.environment import NODES, Environment, Object
 from lynq.controllers.installation_key import KEY_SECRET
 from lynq.controllers.manager import Process, ProcessSettings
 from lynq.controllers.options import Options
 from lynq.kube import Resource
 from lynq.kube.errors import NotFound
+from operated.environment import NODES, Environment, Object
 from waiting import eventually
 
 
