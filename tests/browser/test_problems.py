@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from playwright.async_api import expect
 
 from browser.conftest import Tab
@@ -56,6 +57,7 @@ async def test_new_problem_appears_by_itself_and_goes_again(tab: Tab, env: Envir
     await expect(group).to_contain_text("3 tenants", timeout=30_000)
 
 
+@pytest.mark.timing
 async def test_change_is_visible_within_a_second(tab: Tab, env: Environment) -> None:
     """The best of three: the machine has other work to do."""
     page = await tab.open("/nodes", "q=aperture")
@@ -81,6 +83,7 @@ async def test_change_is_visible_within_a_second(tab: Tab, env: Environment) -> 
     assert min(delays) < 1.0, delays
 
 
+@pytest.mark.timing
 async def test_page_reconnects_after_the_server_restarts(tab: Tab, env: Environment) -> None:
     tab.allowed = ("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING")
     page = await tab.open("/nodes", "q=oscorp")

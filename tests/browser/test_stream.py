@@ -1,5 +1,6 @@
 """The stream of a browser that has no SharedWorker: one connection of the tab itself."""
 
+import pytest
 from playwright.async_api import expect
 
 from browser.conftest import Tab
@@ -13,6 +14,7 @@ async def pause(env: Environment, value: str | None) -> None:
     await env.patch(NODES, NODE, {"metadata": {"annotations": {"lynq.sh/paused": value}}})
 
 
+@pytest.mark.timing
 async def test_page_without_shared_worker_is_live_and_reconnects(
     tab: Tab, env: Environment
 ) -> None:

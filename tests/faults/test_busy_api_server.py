@@ -5,11 +5,15 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
+import pytest
+
 from faults.second_hub import assert_rows_are_ready
 from lynq.kube import Client, ClientOptions, Request, Response, Send, load_config
 from operated.environment import Environment, config_map
 from operated.running_operator import running_operator, wait_for_node_ready
 from waiting import eventually
+
+pytestmark = pytest.mark.timing
 
 ROWS = 600
 SECONDS_PER_WRITE = 1 / 80

@@ -4,6 +4,8 @@ import asyncio
 import signal
 import time
 
+import pytest
+
 from faults.conftest import Replicas
 from faults.recording_proxy import RecordedWrite
 from faults.replica import Replica
@@ -50,6 +52,7 @@ async def takes_over(standby: Replica, *, since: float, within: float) -> None:
         raise DeadlineError(f"the standby took over after {seconds:.1f} s, not within {within} s")
 
 
+@pytest.mark.timing
 async def test_standby_takes_over_within_17_seconds_of_sigkill(
     env: Environment, replicas: Replicas
 ) -> None:
@@ -67,6 +70,7 @@ async def test_standby_takes_over_within_17_seconds_of_sigkill(
     assert not [write for write in second.proxy.resource_writes() if "acme" in write.path]
 
 
+@pytest.mark.timing
 async def test_standby_takes_over_within_3_seconds_of_sigterm(
     env: Environment, replicas: Replicas
 ) -> None:
@@ -83,6 +87,7 @@ async def test_standby_takes_over_within_3_seconds_of_sigterm(
     assert await lease_holder(env) == ""
 
 
+@pytest.mark.timing
 async def test_standby_takes_over_within_3_seconds_of_sigterm_under_load(
     env: Environment, replicas: Replicas
 ) -> None:

@@ -22,6 +22,7 @@ def server() -> Iterator[Server]:
         yield ours
 
 
+@pytest.mark.timing
 async def test_hanging_database_does_not_delay_shutdown(
     env: Environment, replicas: Replicas, server: Server
 ) -> None:
@@ -50,6 +51,7 @@ async def test_hanging_database_does_not_delay_shutdown(
         server.process.send(signal.SIGCONT)
 
 
+@pytest.mark.timing
 async def test_hanging_apiserver_does_not_delay_shutdown(
     env: Environment, replicas: Replicas
 ) -> None:

@@ -17,6 +17,8 @@ from operated.environment import HUBS, NODES, Environment, Object, config_map
 from operated.running_operator import get_node, node_condition, resource_status
 from waiting import eventually
 
+pytestmark = pytest.mark.timing
+
 UIDS = [f"t{number:02}" for number in range(30)]
 NAMES = [f"{uid}-web" for uid in UIDS]
 WEBHOOKS = Resource(

@@ -29,6 +29,7 @@ async def has_reported_nodes(env: Environment, count: int) -> bool:
     return sum("status" in node for node in nodes) >= count
 
 
+@pytest.mark.timing
 async def test_slow_functions_in_annotations_fail_only_their_resource(
     env: Environment, replicas: Replicas
 ) -> None:
@@ -52,6 +53,7 @@ async def test_slow_functions_in_annotations_fail_only_their_resource(
     await assert_lease_was_kept(env, replica)
 
 
+@pytest.mark.timing
 async def test_slow_name_templates_of_100_rows_delay_no_other_hub(
     env: Environment, replicas: Replicas
 ) -> None:
@@ -67,6 +69,7 @@ async def test_slow_name_templates_of_100_rows_delay_no_other_hub(
     await replica.stop()
 
 
+@pytest.mark.timing
 async def test_storm_of_nodes_at_the_template_limit_delays_no_other_hub(
     env: Environment, replicas: Replicas
 ) -> None:

@@ -110,6 +110,7 @@ async def test_connection_lost_at_any_byte_fails_the_read(
     assert failures > 10
 
 
+@pytest.mark.timing
 async def test_silence_during_a_read_fails_at_query_timeout(
     server_engine: MariaDB | PostgreSQL, server_table: str, proxy: Proxy
 ) -> None:
@@ -123,6 +124,7 @@ async def test_silence_during_a_read_fails_at_query_timeout(
         assert await is_complete(source, server_table)
 
 
+@pytest.mark.timing
 async def test_silence_while_connecting_fails_at_connect_timeout(
     server_engine: MariaDB | PostgreSQL, server_table: str, proxy: Proxy
 ) -> None:
@@ -174,6 +176,7 @@ async def test_connection_is_replaced_after_its_lifetime(
     assert proxy.accepted == 3
 
 
+@pytest.mark.timing
 async def test_restarted_server_is_read_again(request: pytest.FixtureRequest) -> None:
     for name, at in (("mariadb", mariadb_at), ("postgresql", postgresql_at)):
         server = request.getfixturevalue(name)
@@ -190,6 +193,7 @@ async def test_restarted_server_is_read_again(request: pytest.FixtureRequest) ->
             assert await is_complete(source, table)
 
 
+@pytest.mark.timing
 async def test_server_stopped_during_a_read_fails_it(request: pytest.FixtureRequest) -> None:
     for name, at in (("mariadb", mariadb_at), ("postgresql", postgresql_at)):
         server = request.getfixturevalue(name)
@@ -262,6 +266,7 @@ async def kill(engine: MariaDB | PostgreSQL, table: str, *, connection_too: bool
             await cursor.execute(f"KILL {'' if connection_too else 'QUERY '}{id_}")
 
 
+@pytest.mark.timing
 async def test_locked_table_fails_at_the_timeout(engine: Engine, table: str) -> None:
     async with locked(engine, table), opened(engine.settings, query_timeout=1.2) as source:
         # SQLite's lock and the read's deadline end at the same time: either error may be raised.
@@ -296,6 +301,7 @@ async def locked(engine: Engine, table: str) -> AsyncIterator[None]:
             yield
 
 
+@pytest.mark.timing
 async def test_slow_query_fails_at_the_timeout(engine: Engine) -> None:
     table = new_table()
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT"

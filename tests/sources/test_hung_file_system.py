@@ -28,6 +28,7 @@ def settings(tmp_path: Path) -> SQLiteSettings:
     return SQLiteSettings(path="hung.db", directory=directory, query_timeout=0.3)
 
 
+@pytest.mark.timing
 async def test_read_fails_at_its_deadline_and_the_loop_goes_on(settings: SQLiteSettings) -> None:
     assert settings.directory
     with hung(settings.directory):
@@ -53,6 +54,7 @@ async def test_read_fails_at_its_deadline_and_the_loop_goes_on(settings: SQLiteS
     await eventually(lambda: not blocked_threads())
 
 
+@pytest.mark.timing
 async def test_cancelled_read_is_not_waited_for(settings: SQLiteSettings) -> None:
     assert settings.directory
     with hung(settings.directory):
@@ -65,6 +67,7 @@ async def test_cancelled_read_is_not_waited_for(settings: SQLiteSettings) -> Non
             await source.close()
 
 
+@pytest.mark.timing
 async def test_push_channel_is_closed_without_its_thread(settings: SQLiteSettings) -> None:
     assert settings.directory
     with hung(settings.directory):

@@ -57,6 +57,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.mark.timing
 async def test_silent_name_server_holds_up_no_other_hub(
     server_engine: MariaDB | PostgreSQL, tmp_path: Path
 ) -> None:

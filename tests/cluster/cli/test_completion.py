@@ -32,6 +32,7 @@ async def test_names_of_hubs_forms_and_nodes_are_completed(
     assert env.namespace in await complete("sync", "--namespace", env.namespace[:8])
 
 
+@pytest.mark.timing
 async def test_unreachable_cluster_delays_for_a_second_at_most(tmp_path: Path) -> None:
     config = tmp_path / "config"
     # 192.0.2.0/24 is reserved: no host answers there.

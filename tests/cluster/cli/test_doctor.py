@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
+import pytest
+
 from cluster.cli.conftest import Lynq
 from cluster.webhooks.admission import Admission
 from lynq.api.names import LEASE
@@ -107,6 +109,7 @@ async def test_doctor_tries_the_webhooks_by_dry_runs(env: Environment, run_lynq:
     assert (await env.client.list(FORMS, env.namespace)).items == []
 
 
+@pytest.mark.timing
 async def test_doctor_waits_and_prints_each_change(env: Environment, run_lynq: Lynq) -> None:
     await env.create_hub()
     await env.create_form()

@@ -81,6 +81,7 @@ class Gate:
         self._open.set()
 
 
+@pytest.mark.timing
 async def test_compacted_history_leads_to_a_new_list(
     own_cluster: LocalCluster, own_client: Client
 ) -> None:

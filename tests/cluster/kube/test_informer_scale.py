@@ -73,6 +73,7 @@ async def traced(informer: Informer[PartialObject, Any]) -> float:
         tracemalloc.stop()
 
 
+@pytest.mark.timing
 async def test_five_thousand_objects_are_cached_cheaply(
     client: Client, namespace: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -93,6 +93,7 @@ async def lease_of(client: Client, namespace: str) -> Lease:
     return await client.get(LEASES, NAME, namespace, into=Lease)
 
 
+@pytest.mark.timing
 async def test_standby_takes_over_after_the_release(client: Client, namespace: str) -> None:
     first = Candidate(client, namespace, "first")
     second = Candidate(client, namespace, "second")
@@ -154,6 +155,7 @@ async def test_lease_of_another_holder_is_not_released(client: Client, namespace
     assert (await lease_of(client, namespace)).holder == "robber"
 
 
+@pytest.mark.timing
 async def test_disconnected_leader_is_fenced_before_another_leads(
     client: Client, namespace: str
 ) -> None:
@@ -192,6 +194,7 @@ async def test_writes_are_sent_only_while_leading(client: Client, namespace: str
     assert names & {"before", "during", "after"} == {"during"}
 
 
+@pytest.mark.timing
 async def test_lease_acquired_by_another_is_lost_at_once(client: Client, namespace: str) -> None:
     registry = CollectorRegistry()
     gauge = RuntimeMetrics(registry).leading(NAME)
@@ -273,6 +276,7 @@ async def test_lease_is_released_when_the_work_fails(client: Client, namespace: 
     assert (await lease_of(client, namespace)).holder == ""
 
 
+@pytest.mark.timing
 async def test_renewal_continues_until_the_work_has_ended(client: Client, namespace: str) -> None:
     led_at_the_end: list[bool] = []
     candidate = Candidate(client, namespace, "slow")

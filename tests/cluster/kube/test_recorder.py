@@ -190,6 +190,7 @@ async def test_warning_does_not_wait_until_other_requests_are_few(
         await eventually(lambda: _has_events(client, namespace, 6))
 
 
+@pytest.mark.timing
 async def test_events_wait_together_until_other_requests_are_few(
     client: Client, namespace: str, about: ObjectReference
 ) -> None:
@@ -203,6 +204,7 @@ async def test_events_wait_together_until_other_requests_are_few(
         await eventually(lambda: _has_events(client, namespace, 20), within=12)
 
 
+@pytest.mark.timing
 async def test_event_waits_for_no_event_that_is_younger(
     client: Client, namespace: str, about: ObjectReference
 ) -> None:

@@ -45,6 +45,7 @@ async def test_down_deletes_processes_and_files(own_cluster: LocalCluster) -> No
         own_cluster.down()
 
 
+@pytest.mark.timing
 async def test_killed_supervisor_leaves_no_processes(own_cluster: LocalCluster) -> None:
     folder = own_cluster.layout.directory
     os.kill(own_cluster.record.supervisor, signal.SIGKILL)
@@ -53,6 +54,7 @@ async def test_killed_supervisor_leaves_no_processes(own_cluster: LocalCluster) 
     assert not own_cluster.alive
 
 
+@pytest.mark.timing
 async def test_killed_owner_leaves_no_processes_and_files(tmp_path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", OWNER, str(tmp_path)], stdout=subprocess.PIPE
@@ -65,6 +67,7 @@ async def test_killed_owner_leaves_no_processes_and_files(tmp_path: Path) -> Non
     await eventually(lambda: not processes_of(folder) and not folder.exists(), within=15)
 
 
+@pytest.mark.timing
 async def test_killed_component_is_restarted(own_cluster: LocalCluster) -> None:
     first = own_cluster.pid("kube-scheduler")
     os.kill(first, signal.SIGKILL)

@@ -63,6 +63,7 @@ async def test_replicas_share_one_ca(admission: Admission) -> None:
     assert certificates == {(await secret(admission))["tls.crt"]}
 
 
+@pytest.mark.timing
 async def test_idle_replica_sends_no_requests(admission: Admission) -> None:
     requests = RequestRecorder()
     async with (
@@ -304,6 +305,7 @@ async def test_permissions_of_the_role_suffice(admission: Admission) -> None:
     }
 
 
+@pytest.mark.timing
 async def test_idle_rotation_only_reads(admission: Admission) -> None:
     writes: list[str] = []
 

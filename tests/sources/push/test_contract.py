@@ -49,6 +49,7 @@ async def test_burst_of_changes_is_coalesced(push_database: PushDatabase) -> Non
         assert listener.arrivals - before <= intervals + push_database.extra_arrivals
 
 
+@pytest.mark.timing
 async def test_outage_is_reported_and_its_end_reconnects(push_database: PushDatabase) -> None:
     async with listen_to(push_database.settings, "tenants") as listener:
         await listener.connected()
@@ -59,6 +60,7 @@ async def test_outage_is_reported_and_its_end_reconnects(push_database: PushData
         await listener.connected()
 
 
+@pytest.mark.timing
 async def test_closed_channel_leaves_no_thread_and_no_task(push_database: PushDatabase) -> None:
     before = asyncio.all_tasks()
     async with listen_to(push_database.settings, "tenants") as listener:
@@ -79,6 +81,7 @@ async def test_killed_connection_is_reported_and_reconnects(push_server: PushSer
         await listener.connected()
 
 
+@pytest.mark.timing
 async def test_silent_server_is_noticed_and_reconnects(push_server: PushServer) -> None:
     timing = replace(QUICK, silence=1.0)
     settings = replace(push_server.settings, connect_timeout=0.5)
@@ -89,6 +92,7 @@ async def test_silent_server_is_noticed_and_reconnects(push_server: PushServer) 
         await listener.connected()
 
 
+@pytest.mark.timing
 async def test_idle_connection_is_kept_alive(push_server: PushServer) -> None:
     timing = replace(QUICK, silence=2.0)
     async with listen_to(push_server.settings, "tenants", timing) as listener:

@@ -232,6 +232,7 @@ async def test_missing_package_is_reported_with_its_extra(
 
 
 @pytest.mark.parametrize("encrypted", [False, True])
+@pytest.mark.timing
 async def test_closed_tls_channel_leaves_no_thread_and_no_task(
     database: MySQLPush, authority: Authority, *, encrypted: bool
 ) -> None:
@@ -246,6 +247,7 @@ async def test_closed_tls_channel_leaves_no_thread_and_no_task(
     assert asyncio.all_tasks() <= before
 
 
+@pytest.mark.timing
 async def test_close_does_not_wait_for_a_silent_server(database: MySQLPush) -> None:
     """The server accepts connections and never sends its greeting."""
     connections: list[asyncio.StreamWriter] = []

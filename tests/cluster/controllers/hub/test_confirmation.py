@@ -78,6 +78,7 @@ async def test_restart_restarts_the_confirmation(env: Environment) -> None:
         await env.wait_for_nodes(*NODES[1:])
 
 
+@pytest.mark.timing
 async def test_zero_confirms_with_one_read(env: Environment) -> None:
     await create_tenants(env, "0s")
     async with env.run_controllers():

@@ -200,6 +200,7 @@ async def test_wrong_password_is_reported_masked_and_recovers_after_correction(
         await env.wait_for_condition("Ready", "True")
 
 
+@pytest.mark.timing
 async def test_idle_hub_with_password_sends_no_requests(
     env: Environment, postgresql: Server, in_postgresql: Execute
 ) -> None:

@@ -123,6 +123,7 @@ async def test_pausing_hub_stops_node_creation(env: Environment) -> None:
         await env.wait_for_nodes(*NAMES, within=20)
 
 
+@pytest.mark.timing
 async def test_many_nodes_do_not_block_event_loop(
     env: Environment,
 ) -> None:

@@ -17,6 +17,7 @@ def env(env: Environment) -> Environment:
     return env
 
 
+@pytest.mark.timing
 async def test_idle_hub_sends_no_requests(env: Environment) -> None:
     env.set_rows(*ROWS)
     await env.create_hub(source={"syncInterval": "1s"})

@@ -11,6 +11,8 @@ from lynq.core.hub.plan import HubPlan, plan_hub
 from operated.environment import FORMS, QUICK, Environment
 from waiting import eventually, stays
 
+pytestmark = pytest.mark.timing
+
 
 @pytest.fixture(autouse=True)
 def slow_deletions(env: Environment, monkeypatch: pytest.MonkeyPatch) -> None:

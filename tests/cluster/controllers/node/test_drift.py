@@ -173,6 +173,7 @@ async def test_fields_added_by_other_managers_are_not_drift(env: Environment) ->
     ],
     ids=["data", "hash", "deleted"],
 )
+@pytest.mark.timing
 async def test_fight_with_another_controller_backs_off(env: Environment, undo: Any) -> None:
     async def insist() -> None:
         while True:

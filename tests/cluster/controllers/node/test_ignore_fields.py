@@ -201,6 +201,7 @@ async def stamp_every_change(env: Environment, name: str, stamps: list[str]) -> 
                 await edit(env, name, patch, manager="stamper")
 
 
+@pytest.mark.timing
 async def test_annotation_stamped_at_every_change_causes_no_write(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, entry("settings", ignoreFields=["$.metadata.annotations['note']"]))
@@ -217,6 +218,7 @@ async def test_annotation_stamped_at_every_change_causes_no_write(env: Environme
         assert env.requests.sent == []
 
 
+@pytest.mark.timing
 async def test_scaling_beside_ignored_replicas_causes_no_write(env: Environment) -> None:
     def ignoring(image: str) -> Object:
         return app(image, **REPLICAS, waitForReady=False)

@@ -3,6 +3,8 @@
 import resource
 import time
 
+import pytest
+
 from lynq.controllers.timing import Timing
 from operated.environment import Environment, Object
 from operated.running_operator import running_operator, wait_for_node_ready
@@ -35,6 +37,7 @@ async def wait_until_all_ready(env: Environment) -> None:
     await eventually(all_counted, within=120, every=0.25)
 
 
+@pytest.mark.timing
 async def test_two_hundred_nodes_need_minimal_requests_and_none_when_idle(
     env: Environment,
 ) -> None:

@@ -84,6 +84,7 @@ async def wait_for_plan(env: Environment, plan: str, *, within: float = 20) -> f
     return time.monotonic() - began
 
 
+@pytest.mark.timing
 async def test_committed_row_reaches_object_within_two_seconds(
     env: Environment, engine: Engine
 ) -> None:
