@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check hooks mutants bench bench-parts faults golden docs docs-sync ui ui-types screenshots recording bare-test reference crds manifests dist wheelhouse image image-test chart lock clean
+.PHONY: help demo test check hooks mutants bench bench-parts faults races golden docs docs-sync ui ui-types screenshots recording bare-test reference crds manifests dist wheelhouse image image-test chart lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 11
@@ -50,6 +50,12 @@ faults: $(VENV)/ready  ## run all fault tests and their long tier, about 50 minu
 	@scripts/databases
 	@$(BIN)/lynq cluster build
 	$(BIN)/pytest tests/faults -n 2 --dist worksteal -o python_files='test_*.py long_*.py' $(ARGS)
+
+races: $(VENV)/ready  ## run tests repeatedly beside busy processes and with delays; ARGS="--rounds 5 tests/faults"
+	@scripts/databases
+	@scripts/browser
+	@$(BIN)/lynq cluster build
+	$(BIN)/python tests/races.py $(ARGS)
 
 golden: $(VENV)/ready  ## regenerate the template engine's expected results with Go
 	cd tests && ../$(BIN)/python -m template.regenerate

@@ -12,6 +12,7 @@ import pytest
 import uvloop
 from hypothesis import HealthCheck, Phase, settings
 
+from delays import delayed_kubeconfig
 from lynq.api import LynqHub, LynqNode
 from lynq.api.crds import build as definitions
 from lynq.cluster import LocalCluster
@@ -91,12 +92,14 @@ def own_cluster(clusters: Path) -> Iterator[LocalCluster]:
 
 
 @pytest.fixture(scope="session")
-def kubeconfig(request: pytest.FixtureRequest) -> Path:
+def kubeconfig(request: pytest.FixtureRequest) -> Iterator[Path]:
     """The admin kubeconfig of the shared cluster, or the one in LYNQ_TEST_KUBECONFIG."""
     if existing := os.environ.get("LYNQ_TEST_KUBECONFIG"):
-        return Path(existing)
+        yield Path(existing)
+        return
     cluster: LocalCluster = request.getfixturevalue("cluster")
-    return cluster.kubeconfig
+    with delayed_kubeconfig(cluster.kubeconfig) as path:
+        yield path
 
 
 @pytest.fixture(scope="session")

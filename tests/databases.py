@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import asyncmy
 import asyncpg
 
+from delays import delayed
 from ports import free_port
 
 START_SECONDS = 60.0
@@ -34,17 +35,18 @@ class Process:
     """The process of a server that the test run started: it can be stopped and restarted."""
 
     command: list[str]
+    address: tuple[str, int]
     log: Path
     end: signal.Signals
     ready: tuple[str, ...] = ("true",)
     """A command that succeeds when the server is ready; an open port is not sufficient."""
     _process: "subprocess.Popen[bytes] | None" = None
 
-    def start(self, host: str, port: int) -> None:
+    def start(self) -> None:
         """Start the server and wait until it is ready."""
         with self.log.open("ab") as out:
             self._process = subprocess.Popen(self.command, stdout=out, stderr=out, cwd="/")
-        _wait_until(lambda: _accepts(host, port) and self._is_ready(), self._process, self.log)
+        _wait_until(lambda: _accepts(self.address) and self._is_ready(), self._process, self.log)
 
     def _is_ready(self) -> bool:
         return not subprocess.run(self.ready, capture_output=True, check=False).returncode
@@ -82,7 +84,7 @@ class Server:
         """Restart the server after `stop`, with its data."""
         if not self.process:
             raise RuntimeError("a server named in the environment cannot be started or stopped")
-        self.process.start(self.host, self.port)
+        self.process.start()
 
     def stop(self) -> None:
         """Stop the server until `start`."""
@@ -133,9 +135,9 @@ def mariadb(*options: str) -> Iterator[Server]:
             "--bind-address=127.0.0.1",
             *options,
         ]
-        with _running(
-            server, Process([*account, *command], folder / "log", signal.SIGTERM)
-        ) as running:
+        address = (server.host, server.port)
+        process = Process([*account, *command], address, folder / "log", signal.SIGTERM)
+        with _running(server, process) as running:
             yield running
 
 
@@ -162,7 +164,8 @@ def postgresql() -> Iterator[Server]:
         command += ["-c", "listen_addresses=127.0.0.1", "-p", str(server.port)]
         ready = (_program("pg_isready"), "-h", server.host, "-p", str(server.port))
         # SIGINT is PostgreSQL's fast shutdown: it does not wait for clients.
-        process = Process([*account, *command], folder / "log", signal.SIGINT, ready)
+        address = (server.host, server.port)
+        process = Process([*account, *command], address, folder / "log", signal.SIGINT, ready)
         with _running(server, process) as running:
             yield running
 
@@ -256,15 +259,16 @@ def _check(command: list[str]) -> None:
 @contextmanager
 def _running(server: Server, process: Process) -> Iterator[Server]:
     try:
-        process.start(server.host, server.port)
-        yield replace(server, process=process)
+        process.start()
+        with delayed(server.host, server.port) as port:
+            yield replace(server, port=port, process=process)
     finally:
         process.stop()
 
 
-def _accepts(host: str, port: int) -> bool:
+def _accepts(address: tuple[str, int]) -> bool:
     try:
-        socket.create_connection((host, port), timeout=1).close()
+        socket.create_connection(address, timeout=1).close()
     except OSError:
         return False
     return True
