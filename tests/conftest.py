@@ -62,7 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
         # The workers inherit it.
         os.environ["PYTHONPYCACHEPREFIX"] = folder.name
     lock = Path(os.environ["PYTHONPYCACHEPREFIX"], "rerun.lock")
-    config.pluginmanager.register(Reruns(lock, _REAL_SERVERS))
+    config.pluginmanager.register(Reruns(lock, _REAL_SERVERS), "reruns")
 
 
 @pytest.fixture(scope="session")

@@ -65,7 +65,7 @@ def run(selection: list[str], seed: int, report: Path, seconds: float) -> None:
     """Run tests with delays; at the end of `seconds`, stop before the next test."""
     command = [sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=short"]
     # The first failure counts: no rerun.
-    command += ["-p", "no:rerunfailures", f"--junitxml={report}", *selection]
+    command += ["-p", "no:reruns", f"--junitxml={report}", *selection]
     with report.with_suffix(".log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, env=os.environ | {SEED: str(seed)})
         try:
