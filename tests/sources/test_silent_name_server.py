@@ -16,14 +16,13 @@ from typing import Any
 import pytest
 
 from sources.engines import TENANTS, Engine, MariaDB, PostgreSQL, new_table
-from waiting import DeadlineError
 
 NAME_SERVER = "127.0.0.153"
 SILENT_HOSTS = 6
 """More than the event loop has threads for lookups."""
 
 READER = """
-import asyncio, json, socket, sys, time
+import asyncio, json, os, socket, sys
 import uvloop
 from lynq.sources import MySQLSettings, PostgreSQLSettings, Query, SourceError, open_source
 
@@ -33,21 +32,22 @@ settings = {"mysql": MySQLSettings, "postgresql": PostgreSQLSettings}[sys.argv[2
 options = json.loads(sys.argv[3])
 query = Query(table=sys.argv[4], uid="uid", activate="activate")
 
-async def read(host):
+async def read(host, connect_timeout):
+    reached = {"host": host, "connect_timeout": connect_timeout}
     try:
-        async with open_source(settings(**options | {"host": host})).read(query) as reading:
+        async with open_source(settings(**options | reached)).read(query) as reading:
             return [row.uid async for page in reading for row in page]
     except SourceError as error:
         return error.cause
 
 async def main():
-    silent = [asyncio.create_task(read(f"db{n}.test")) for n in range(int(sys.argv[5]))]
-    await asyncio.sleep(0.1)
-    started = time.monotonic()
-    rows = await read("localhost")
-    seconds = time.monotonic() - started
-    causes = await asyncio.gather(*silent)
-    print(json.dumps({"rows": rows, "seconds": seconds, "causes": causes}), flush=True)
+    silent = [asyncio.create_task(read(f"db{n}.test", 60.0)) for n in range(int(sys.argv[5]))]
+    cause = await read("db.test", 2.0)
+    rows = await read("localhost", 30.0)
+    waiting = sum(not reading.done() for reading in silent)
+    print(json.dumps({"cause": cause, "rows": rows, "waiting": waiting}), flush=True)
+    # The lookups would delay the end of the process.
+    os._exit(0)
 
 uvloop.run(main())
 """
@@ -57,7 +57,6 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.mark.timing
 async def test_silent_name_server_holds_up_no_other_hub(
     server_engine: MariaDB | PostgreSQL, tmp_path: Path
 ) -> None:
@@ -66,18 +65,17 @@ async def test_silent_name_server_holds_up_no_other_hub(
         f"CREATE TABLE {table} {TENANTS}", f"INSERT INTO {table} VALUES ('acme', '1', 'p')"
     )
     result = read_beside_silent_hosts(server_engine, table, tmp_path)
+    assert result["cause"] == "the name server has not answered within 2 s"
     assert result["rows"] == ["acme"]
-    if result["seconds"] >= 1:
-        raise DeadlineError(f"the other hub was read after {result['seconds']} s")
-    assert result["causes"] == ["the name server has not answered within 2 s"] * SILENT_HOSTS
+    assert result["waiting"] == SILENT_HOSTS
 
 
 def read_beside_silent_hosts(engine: Engine, table: str, folder: Path) -> dict[str, Any]:
     resolv_conf = folder / "resolv.conf"
-    resolv_conf.write_text(f"nameserver {NAME_SERVER}\n")
+    resolv_conf.write_text(f"nameserver {NAME_SERVER}\noptions timeout:30\n")
     settings = engine.settings
-    options = asdict(settings) | {"connect_timeout": 2.0}
-    del options["tls"], options["host"], options["denied_hosts"]
+    options = asdict(settings)
+    del options["tls"], options["denied_hosts"]
     command = [sys.executable, "-c", READER, NAME_SERVER, settings.engine.value]
     process = subprocess.run(
         [
