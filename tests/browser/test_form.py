@@ -8,6 +8,7 @@ from playwright.async_api import Page, expect
 from browser.conftest import PHONE, OpenTab, Site, Tab
 from browser.test_frame import violations
 from lynq.plan.simulation import Progress, Simulation
+from waiting import eventually
 
 
 async def open_form(tab: Tab, name: str = "web", query: str = "") -> Page:
@@ -90,12 +91,12 @@ async def test_plan_shows_its_progress_and_ends_when_the_page_is_left(
     await expect(page.get_by_role("progressbar")).to_have_attribute("value", "30")
     assert await violations(page) == []
     await page.get_by_role("button", name="Cancel").click()
-    await asyncio.wait_for(cancelled.wait(), 5)
+    await eventually(cancelled.is_set)
     cancelled.clear()
     await start.click()
     await expect(page.get_by_text("30 of 200 nodes rendered")).to_be_visible()
     await page.get_by_role("link", name="Fleet").click()
-    await asyncio.wait_for(cancelled.wait(), 5)
+    await eventually(cancelled.is_set)
 
 
 async def test_form_fits_a_phone(open_tab: OpenTab, site: Site) -> None:
