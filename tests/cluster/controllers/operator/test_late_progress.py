@@ -1,13 +1,14 @@
 """While the API server is busy, a new node reports its progress late; no object of it is lost."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from lynq.kube import Request, Response, Send
 from lynq.kube.resource import CONFIG_MAPS
 from operated.builders import exists
-from operated.environment import FORMS, Environment, Object, config_map
+from operated.environment import FORMS, QUICK, Environment, Object, config_map
 from operated.manifests import deployment
 from operated.running_operator import (
     get_node,
@@ -19,6 +20,8 @@ from waiting import eventually, stays
 
 NODE = "acme-web"
 SETTINGS = "acme-settings"
+SILENCE = 600.0
+"""Seconds that no test takes."""
 NEVER_READY: Object = {
     "id": "app",
     "nameTemplate": "{{ .uid }}-app",
@@ -39,6 +42,13 @@ def busy_env(env: Environment) -> Environment:
     env.client = env.client.intercepted(delay_writes)
     env.set_rows(("acme", 1, "pro"))
     return env
+
+
+@pytest.fixture
+def silent_env(busy_env: Environment) -> Environment:
+    """An operator that reports no progress of a new node, however long the test takes."""
+    busy_env.timing = replace(QUICK, inventory_report_delay=SILENCE, busy_report_delay=SILENCE)
+    return busy_env
 
 
 async def create_unready_tenant(env: Environment) -> None:
@@ -82,33 +92,36 @@ async def test_first_writes_of_a_busy_api_server_are_reported_with_their_result(
     assert sum(request.path.endswith(f"/{NODE}/status") for request in busy_env.requests.sent) == 1
 
 
-async def test_object_of_an_unreported_node_is_pruned_with_its_entry(busy_env: Environment) -> None:
+async def test_object_of_an_unreported_node_is_pruned_with_its_entry(
+    silent_env: Environment,
+) -> None:
     async def is_pruned() -> bool:
-        return not await exists(busy_env, SETTINGS)
+        return not await exists(silent_env, SETTINGS)
 
-    async with running_operator(busy_env):
-        await create_unready_tenant(busy_env)
-        await busy_env.patch(FORMS, "web", {"spec": {"configMaps": []}})
+    async with running_operator(silent_env):
+        await create_unready_tenant(silent_env)
+        await silent_env.patch(FORMS, "web", {"spec": {"configMaps": []}})
         await eventually(is_pruned, within=30)
 
 
-async def test_objects_of_an_unreported_node_are_deleted_with_it(busy_env: Environment) -> None:
-    async with running_operator(busy_env):
-        await create_unready_tenant(busy_env)
-        busy_env.set_rows(("acme", 0, "pro"))
-        await busy_env.force_sync()
-        await busy_env.wait_for_nodes()
-        assert not await exists(busy_env, SETTINGS)
+async def test_objects_of_an_unreported_node_are_deleted_with_it(silent_env: Environment) -> None:
+    async with running_operator(silent_env):
+        await create_unready_tenant(silent_env)
+        silent_env.set_rows(("acme", 0, "pro"))
+        await silent_env.force_sync()
+        await silent_env.wait_for_nodes()
+        assert not await exists(silent_env, SETTINGS)
 
 
-async def test_objects_of_an_unreported_node_survive_a_restart(busy_env: Environment) -> None:
-    async with running_operator(busy_env):
-        await create_unready_tenant(busy_env)
-        uid = (await busy_env.get(CONFIG_MAPS, SETTINGS))["metadata"]["uid"]
-    assert not await is_reported(busy_env)
-    async with running_operator(busy_env):
-        await wait_for_node_condition(busy_env, NODE, "Ready", "False")
-    assert (await busy_env.get(CONFIG_MAPS, SETTINGS))["metadata"]["uid"] == uid
+async def test_objects_of_an_unreported_node_survive_a_restart(silent_env: Environment) -> None:
+    async with running_operator(silent_env):
+        await create_unready_tenant(silent_env)
+        uid = (await silent_env.get(CONFIG_MAPS, SETTINGS))["metadata"]["uid"]
+    assert not await is_reported(silent_env)
+    silent_env.timing = QUICK
+    async with running_operator(silent_env):
+        await wait_for_node_condition(silent_env, NODE, "Ready", "False")
+    assert (await silent_env.get(CONFIG_MAPS, SETTINGS))["metadata"]["uid"] == uid
 
 
 async def test_object_that_existed_is_reported_at_once(busy_env: Environment) -> None:
