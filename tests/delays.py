@@ -61,7 +61,14 @@ class _Proxy:
         except OSError:
             writer.transport.abort()
             return
-        await asyncio.gather(self._forward(reader, to_server), self._forward(from_server, writer))
+        try:
+            await asyncio.gather(
+                self._forward(reader, to_server), self._forward(from_server, writer)
+            )
+        except asyncio.CancelledError:
+            to_server.transport.abort()
+            writer.transport.abort()
+            raise
 
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(ConnectionError):

@@ -6,8 +6,8 @@ with the marker `timing`. Such a test runs a second time after all others, with 
 The summary lists it under RERUN with the text of its first failure. A run with more than three of
 them fails: that many are no accident.
 
-`InvariantError`, which `stays` and `kept` raise, is red at once, and so is every failure of a test
-with the marker `history` and of a test without servers.
+A condition of `stays` that ceased to hold is red at once, and so is every failure of a test with
+the marker `history` and of a test without servers.
 """
 
 import fcntl

@@ -1,7 +1,7 @@
 """Wait on conditions.
 
 `eventually` returns when one holds, `settled` when a value rests, `stays` if one keeps holding, and
-`at_most` fails if a block takes too long. `kept` fails if something was lost.
+`at_most` fails if a block takes too long.
 """
 
 import asyncio
@@ -19,13 +19,7 @@ class DeadlineError(AssertionError):
 
 
 class InvariantError(AssertionError):
-    """An object, a uid or a row was lost, or a condition ceased to hold: time is no excuse."""
-
-
-def kept(condition: object, what: str) -> None:
-    """Fail, also in a test that depends on time, if `what` was lost."""
-    if not condition:
-        raise InvariantError(f"{what} was lost")
+    """A condition that must keep holding ceased to hold: a slow machine is no excuse."""
 
 
 @contextmanager

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from virtual_time import virtual_time
-from waiting import DeadlineError, InvariantError, at_most, eventually, kept, settled, stays
+from waiting import DeadlineError, at_most, eventually, settled, stays
 
 
 @virtual_time
@@ -54,12 +54,6 @@ async def test_eventually_waits_for_a_key_that_is_absent() -> None:
     assert await eventually(lambda: status["phase"]) == "Ready"
     with pytest.raises(DeadlineError, match=r"KeyError.*reason"):
         await eventually(lambda: status["reason"], within=1)
-
-
-def test_what_is_kept_is_no_matter_of_time() -> None:
-    kept(["acme-web"], "the node acme-web")
-    with pytest.raises(InvariantError, match="the node acme-web was lost"):
-        kept([], "the node acme-web")
 
 
 @virtual_time
