@@ -2,9 +2,9 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,10 @@ QUICK = Timing(
 """The pauses of an operator that every test would wait for, shortened."""
 
 
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
 @dataclass(slots=True)
 class RequestRecorder:
     """Records API requests of the controllers except watches; can fail some of them."""
@@ -99,6 +103,8 @@ class Environment:
     """The journal mode of the SQLite files. Without a write-ahead log, a write on the event loop
     would wait for a read on the same loop."""
     timing: Timing = QUICK
+    clock: Callable[[], datetime] = _utc_now
+    """The time of the API server and of the operator."""
     context: ControllerContext = field(init=False)
 
     @asynccontextmanager
@@ -113,9 +119,8 @@ class Environment:
             shard=shard or Shard(),
             timing=self.timing,
         )
-        context = self.context = ControllerContext.of(
-            client, options, metrics, OperatorMetrics(self.registry)
-        )
+        context = ControllerContext.of(client, options, metrics, OperatorMetrics(self.registry))
+        context = self.context = replace(context, clock=self.clock)
         validator = FormValidator(context)
         recorders = [Recorder(client, f"{kind}-controller") for kind in ("lynqhub", "lynqform")]
         hub_queue, form_queue = WorkQueue[ObjectKey](), WorkQueue[ObjectKey]()
@@ -219,7 +224,7 @@ class Environment:
 
     async def force_sync(self, name: str = "hub") -> None:
         """Make the hub read its rows now."""
-        await self.annotate(name, force_sync=datetime.now(UTC).isoformat())
+        await self.annotate(name, force_sync=self.clock().isoformat())
 
     async def get(self, resource: Any, name: str) -> Object:
         return await self.client.get(resource, name, self.namespace)
@@ -337,7 +342,7 @@ class Environment:
                 "status": "True" if ready else "False",
                 "reason": "Reconciled" if ready else "ResourcesFailed",
                 "message": "",
-                "lastTransitionTime": datetime.now(UTC).isoformat(),
+                "lastTransitionTime": self.clock().isoformat(),
             }
             written = metadata["annotations"].get("lynq.sh/rollout-update-start", "")
             status = {

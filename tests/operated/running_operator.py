@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 from lynq.controllers.installation_key import KEY_SECRET
@@ -30,6 +31,7 @@ async def running_operator(
         key_secret=key_secret,
     )
     process = Process(settings, env.client.intercepted(env.requests))
+    process.context = replace(process.context, clock=env.clock)
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         group.create_task(process.run(stop))
