@@ -1,11 +1,12 @@
 """The API server in memory: it answers the requests of a client without a connection.
 
 The client on it is the product's own, with retries, fence, interceptors, slots, codecs and watches;
-only `Session`, the HTTP below them, is replaced. Discovery, authorization and faults are here; objects are in `registry`.
+only `Session`, the HTTP below them, is replaced. Discovery, authorization and faults are here;
+objects are in `registry`.
 
 What it does not do: admission but that of Namespaces, conversion between versions, CEL rules,
-most defaults and rules of built-in kinds, grace periods, quotas, and the controllers of workloads
-except for deletion. Users come from the headers of impersonation.
+most defaults and rules of built-in kinds, grace periods, quotas and pods. Users come from the
+headers of impersonation.
 """
 
 import asyncio
@@ -25,7 +26,7 @@ from lynq.kube.errors import KubeError
 from lynq.kube.session import Session
 from lynq.kube.transport import Transport
 from memory import discovery
-from memory.garbage_collection import DeletionControllers
+from memory.controller_manager import ControllerManager
 from memory.kinds import Kinds, ServedKind
 from memory.patches import json_patched, merge_patched
 from memory.registry import DeleteOptions, Options, Registry, Target
@@ -40,6 +41,7 @@ _ADMIN: Final = "system:admin"
 _MANAGER: Final = "lynq"
 """The field manager of a request without one: the name in the User-Agent of the client."""
 _JSON: Final = {"content-type": "application/json"}
+_OPTIONS: Final = ClientOptions()
 _CONFIG: Final = ClusterConfig("https://memory.invalid")
 _REVIEWS: Final = ("subjectaccessreviews", "selfsubjectaccessreviews")
 
@@ -119,7 +121,7 @@ class _Session(Session):
     """The connection of a client to the server in memory."""
 
     def __init__(self, server: "MemoryApiServer") -> None:
-        super().__init__(_CONFIG, ClientOptions())
+        super().__init__(_CONFIG, _OPTIONS)
         self._server = server
 
     async def send(self, request: Request, credential: Credential) -> Response:  # noqa: ARG002
@@ -143,18 +145,18 @@ class MemoryApiServer:
         self.store = Store()
         self.kinds = Kinds()
         self.registry = Registry(self.store, self.kinds, clock)
-        self.controllers = DeletionControllers(self.registry)
+        self.controllers = ControllerManager(self.registry)
         self.is_paused = False
-        """Whether garbage collection and termination of Namespaces wait for `step`."""
+        """Whether the controllers of the controller-manager wait for `step`."""
         self._watches = Watches(self.store)
         self._faults: list[Fault] = []
         self._is_scheduled = False
         for name in ("default", "kube-system"):
             self.create_namespace(name)
 
-    def client(self) -> Client:
+    def client(self, options: ClientOptions = _OPTIONS) -> Client:
         """Return a client of this server."""
-        transport = Transport.to(_CONFIG, ClientOptions())
+        transport = Transport.to(_CONFIG, options)
         return Client(replace(transport, session=_Session(self)))
 
     # What tests do to the server
@@ -202,11 +204,11 @@ class MemoryApiServer:
                 watch.end()
 
     def step(self) -> bool:
-        """Let garbage collection process one object; return whether there was one."""
+        """Let the controllers look at one object; return whether there was one."""
         return self.controllers.step()
 
     def resume(self) -> None:
-        """Let garbage collection run by itself again; call it in the event loop."""
+        """Let the controllers run by themselves again; call it in the event loop."""
         self.is_paused = False
         self._run_controllers_soon()
 
@@ -240,6 +242,10 @@ class MemoryApiServer:
         if call is None:
             return Response(404, {"content-type": "text/plain"}, b"404 page not found\n")
         self._authorize(call)
+        return self._answer_call(call)
+
+    def _answer_call(self, call: _Call) -> Response:
+        request = call.request
         match request.method:
             case "GET" if request.stream:
                 return self._watch(call)
@@ -414,8 +420,7 @@ class MemoryApiServer:
         if self.controllers.has_work:
             self._is_scheduled = True
             loop.call_soon(self._run_controllers)
-        due, self.controllers.due = self.controllers.due, []
-        for moment, key in due:
+        for moment, key in self.controllers.take_due():
             delay = (moment - self.clock()).total_seconds()
             loop.call_later(max(delay, 0.0), self._run_later, key)
 

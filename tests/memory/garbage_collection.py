@@ -1,208 +1,141 @@
-"""The controllers of the controller-manager that delete: of owned objects, Namespaces and Jobs.
+"""The garbage collector and the namespace controller.
 
-Each works on one object at a time, in the order in which the objects changed. They run in the next
-turn of the event loop, or step by step while they are paused.
+The garbage collector finds owners by apiVersion, kind, name and uid. An owner of a kind that is not
+served counts as existing: nothing is deleted for it. Dependents of an owner that is deleted in the
+foreground block it if their reference says so, as with the `gc` admission plugin off.
 """
 
-from collections.abc import Iterator
-from datetime import datetime, timedelta
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
-from memory.kinds import Kinds
 from memory.registry import FOREGROUND, ORPHAN, DeleteOptions, Options, Registry, Target
-from memory.store import Change, Key, Store, owner_uids
+from memory.store import Key
 
 Body = dict[str, Any]
 
-_OPTIONS = Options(manager="kube-controller-manager")
+OPTIONS: Final = Options(manager="kube-controller-manager")
 
 
-class DeletionControllers:
-    """The garbage collector, the namespace controller and the TTL controller of Jobs."""
+def target_of(registry: Registry, key: Key, subresource: str = "") -> Target:
+    """Return an object as a target of a controller's write."""
+    kind = registry.kinds.named(key.resource)
+    if kind is None:
+        raise AssertionError(f"{key} exists, and its kind is not served")
+    return Target(kind, key.namespace, key.name, subresource)
 
-    def __init__(self, registry: Registry) -> None:
+
+def _delete(registry: Registry, key: Key, obj: Body, propagation: str) -> None:
+    """Delete an object; one that a user deletes otherwise keeps its policy."""
+    has_policy = {FOREGROUND, ORPHAN} & set(obj["metadata"].get("finalizers") or ())
+    options = DeleteOptions(
+        uid=obj["metadata"]["uid"], propagation="" if has_policy else propagation
+    )
+    registry.delete(target_of(registry, key), options)
+
+
+def _with_metadata(**fields: Any) -> Callable[[Body], Body]:
+    return lambda live: {**live, "metadata": {**live["metadata"], **fields}}
+
+
+class GarbageCollector:
+    """Deletes objects without owners, and ends deletions in the foreground and orphaning ones."""
+
+    def __init__(self, registry: Registry, add: Callable[[Key], None]) -> None:
         self._registry = registry
-        self._store: Store = registry.store
-        self._kinds: Kinds = registry.kinds
-        self._pending: dict[Key, None] = {}
-        self.due: list[tuple[datetime, Key]] = []
-        """The finished Jobs that are deleted later."""
-        self._store.on_change(self._changed)
+        self._store = registry.store
+        self._add = add
 
-    @property
-    def has_work(self) -> bool:
-        """Whether an object is to be processed."""
-        return bool(self._pending)
-
-    def add(self, key: Key) -> None:
-        """Process an object."""
-        self._pending[key] = None
-
-    def step(self) -> bool:
-        """Process one object; return whether there was one."""
-        if not self._pending:
-            return False
-        key = next(iter(self._pending))
-        del self._pending[key]
-        obj = self._store.get(key)
-        if obj is None:
-            return True
-        if obj["metadata"].get("deletionTimestamp"):
-            self._finalize(key, obj)
-        elif key.resource == "jobs.batch" and self._is_expired(obj):
-            self._delete(key, obj, "Background")
-        else:
+    def reconcile(self, key: Key, obj: Body) -> None:
+        """Process one object as an owner, if it is being deleted, or as a dependent."""
+        metadata = obj["metadata"]
+        finalizers = metadata.get("finalizers") or []
+        if metadata.get("deletionTimestamp"):
+            if ORPHAN in finalizers:
+                self._orphan_dependents(key, obj)
+            elif FOREGROUND in finalizers:
+                self._delete_dependents(key, obj)
+        elif metadata.get("ownerReferences"):
             self._collect(key, obj)
-        return True
-
-    def _changed(self, change: Change) -> None:
-        obj = change.after or change.before
-        if obj is None:
-            return
-        uid = obj["metadata"]["uid"]
-        if change.after is None:
-            self._pending |= dict.fromkeys(self._store.dependents(uid))
-            self._pending |= dict.fromkeys(self._owners(obj))
-            if change.key.namespace:
-                self._pending[Key("namespaces", "", change.key.namespace)] = None
-            return
-        if change.before is not None:
-            self._pending |= dict.fromkeys(self._owners(change.before))
-        self._pending[change.key] = None
-        if change.key.resource == "jobs.batch":
-            self._schedule(change.key, obj)
-
-    def _owners(self, obj: Body) -> Iterator[Key]:
-        for uid in owner_uids(obj):
-            if key := self._store.key_of(uid):
-                yield key
-
-    # The garbage collector
 
     def _collect(self, key: Key, obj: Body) -> None:
-        """Delete an object without owners; remove references to owners that do not exist."""
-        references = obj["metadata"].get("ownerReferences") or []
-        if not references:
-            return
+        references: list[Body] = obj["metadata"]["ownerReferences"]
         owners = [(each, self._owner(key, each)) for each in references]
         solid = [each for each, owner in owners if owner is not None and not _waits(owner)]
-        waiting = [each for each, owner in owners if owner is not None and _waits(owner)]
+        is_awaited = any(owner is not None and _waits(owner) for _, owner in owners)
+        if len(solid) == len(references):
+            return
         if solid:
-            if len(solid) < len(references):
-                self._set_owners(key, obj, solid)
-            return
-        if waiting and self._store.dependents(obj["metadata"]["uid"]):
-            self._delete(key, obj, "Foreground")
-            return
-        self._delete(key, obj, "Background")
+            self._patch(key, _with_metadata(ownerReferences=solid))
+        elif is_awaited and self._store.dependents(obj["metadata"]["uid"]):
+            _delete(self._registry, key, obj, "Foreground")
+        else:
+            _delete(self._registry, key, obj, "Background")
 
     def _owner(self, dependent: Key, reference: Body) -> Body | None:
-        """Return the owner that a reference names; one of a kind that is not served counts."""
-        kind = self._kinds.of_owner(reference["apiVersion"], reference["kind"])
+        kind = self._registry.kinds.of_owner(reference["apiVersion"], reference["kind"])
         if kind is None:
             return reference
         namespace = dependent.namespace if kind.resource.namespaced else ""
         owner = self._store.get(Key(kind.resource.name, namespace, reference["name"]))
-        if owner is None or owner["metadata"]["uid"] != reference["uid"]:
-            return None
-        return owner
+        return owner if owner and owner["metadata"]["uid"] == reference["uid"] else None
 
-    def _finalize(self, key: Key, obj: Body) -> None:
-        finalizers = obj["metadata"].get("finalizers") or []
-        dependents = self._store.dependents(obj["metadata"]["uid"])
-        if ORPHAN in finalizers:
-            for dependent in dependents:
-                self._orphan(dependent, obj["metadata"]["uid"])
-            self._remove_finalizer(key, obj, ORPHAN)
-        elif FOREGROUND in finalizers:
-            self._finalize_foreground(key, obj, dependents)
-        elif key.resource == "namespaces":
-            self._finalize_namespace(key, obj)
-
-    def _finalize_foreground(self, key: Key, obj: Body, dependents: list[Key]) -> None:
+    def _delete_dependents(self, key: Key, obj: Body) -> None:
         uid = obj["metadata"]["uid"]
-        blocking = [
-            dependent
-            for dependent in dependents
-            if (live := self._store.get(dependent)) is not None and _blocks(live, uid)
+        dependents = [
+            (each, live)
+            for each in self._store.dependents(uid)
+            if (live := self._store.get(each)) is not None
         ]
-        if not blocking:
+        if not any(_blocks(live, uid) for _, live in dependents):
             self._remove_finalizer(key, obj, FOREGROUND)
             return
-        for dependent in dependents:
-            live = self._store.get(dependent)
-            if live is not None and not live["metadata"].get("deletionTimestamp"):
-                self._pending[dependent] = None
+        for each, live in dependents:
+            if not live["metadata"].get("deletionTimestamp"):
+                self._add(each)
 
-    def _orphan(self, key: Key, uid: str) -> None:
-        obj = self._store.get(key)
-        if obj is not None:
-            owners = obj["metadata"].get("ownerReferences") or []
-            self._set_owners(key, obj, [each for each in owners if each["uid"] != uid])
-
-    # The namespace controller
-
-    def _finalize_namespace(self, key: Key, obj: Body) -> None:
-        """Delete the content of a Namespace, then the Namespace."""
-        content = self._store.in_namespace(key.name)
-        for each in content:
-            live = self._store.get(each)
-            if live is not None and not live["metadata"].get("deletionTimestamp"):
-                self._delete(each, live, "Background")
-        if self._store.in_namespace(key.name):
-            return
-        self._patch(key, "finalize", lambda live: {**live, "spec": {}}, obj)
-
-    # The TTL controller
-
-    def _schedule(self, key: Key, obj: Body) -> None:
-        if expires := _expiry(obj):
-            self.due.append((expires, key))
-
-    def _is_expired(self, obj: Body) -> bool:
-        expires = _expiry(obj)
-        return expires is not None and expires <= datetime.fromisoformat(self._registry.now)
-
-    # Writes
-
-    def _target(self, key: Key, subresource: str = "") -> Target | None:
-        kind = self._kinds.named(key.resource)
-        return Target(kind, key.namespace, key.name, subresource) if kind else None
-
-    def _delete(self, key: Key, obj: Body, propagation: str) -> None:
-        if target := self._target(key):
-            finalizers = obj["metadata"].get("finalizers") or []
-            # Without a policy, an object keeps the finalizers of its own policy.
-            policy = "" if {FOREGROUND, ORPHAN} & set(finalizers) else propagation
-            uid = obj["metadata"]["uid"]
-            self._registry.delete(target, DeleteOptions(uid=uid, propagation=policy))
-
-    def _set_owners(self, key: Key, obj: Body, owners: list[Body]) -> None:
-        def with_owners(live: Body) -> Body:
-            return {**live, "metadata": {**live["metadata"], "ownerReferences": owners}}
-
-        self._patch(key, "", with_owners, obj)
+    def _orphan_dependents(self, key: Key, obj: Body) -> None:
+        uid = obj["metadata"]["uid"]
+        for each in self._store.dependents(uid):
+            if (live := self._store.get(each)) is not None:
+                owners = live["metadata"]["ownerReferences"]
+                others = [owner for owner in owners if owner["uid"] != uid]
+                self._patch(each, _with_metadata(ownerReferences=others))
+        self._remove_finalizer(key, obj, ORPHAN)
 
     def _remove_finalizer(self, key: Key, obj: Body, finalizer: str) -> None:
-        def without(live: Body) -> Body:
-            left = [each for each in live["metadata"].get("finalizers") or () if each != finalizer]
-            return {**live, "metadata": {**live["metadata"], "finalizers": left}}
+        finalizers = obj["metadata"]["finalizers"]
+        left = [each for each in finalizers if each != finalizer]
+        self._patch(key, _with_metadata(finalizers=left))
 
-        self._patch(key, "", without, obj)
+    def _patch(self, key: Key, change: Callable[[Body], Body]) -> None:
+        self._registry.patch(target_of(self._registry, key), change, OPTIONS)
 
-    def _patch(self, key: Key, subresource: str, change: Any, obj: Body) -> None:
-        live = self._store.get(key)
-        target = self._target(key, subresource)
-        if target and live is not None and live["metadata"]["uid"] == obj["metadata"]["uid"]:
-            self._registry.patch(target, change, _OPTIONS)
+
+class NamespaceController:
+    """Deletes the content of a Namespace that is being deleted, then the Namespace."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._store = registry.store
+
+    def reconcile(self, key: Key, obj: Body) -> None:
+        """Process one object."""
+        if key.resource != "namespaces" or not obj["metadata"].get("deletionTimestamp"):
+            return
+        for each in self._store.in_namespace(key.name):
+            live = self._store.get(each)
+            if live is not None and not live["metadata"].get("deletionTimestamp"):
+                _delete(self._registry, each, live, "Background")
+        if not self._store.in_namespace(key.name):
+            target = target_of(self._registry, key, "finalize")
+            self._registry.patch(target, lambda live: {**live, "spec": {}}, OPTIONS)
 
 
 def _waits(owner: Body) -> bool:
     """Return whether an owner is deleted in the foreground."""
     metadata = owner.get("metadata", {})
-    return bool(metadata.get("deletionTimestamp")) and FOREGROUND in (
-        metadata.get("finalizers") or ()
-    )
+    finalizers = metadata.get("finalizers") or ()
+    return bool(metadata.get("deletionTimestamp")) and FOREGROUND in finalizers
 
 
 def _blocks(dependent: Body, uid: str) -> bool:
@@ -210,16 +143,3 @@ def _blocks(dependent: Body, uid: str) -> bool:
         owner["uid"] == uid and owner.get("blockOwnerDeletion")
         for owner in dependent["metadata"].get("ownerReferences") or ()
     )
-
-
-def _expiry(job: Body) -> datetime | None:
-    """Return when a finished Job is deleted."""
-    seconds = (job.get("spec") or {}).get("ttlSecondsAfterFinished")
-    finished = [
-        condition["lastTransitionTime"]
-        for condition in (job.get("status") or {}).get("conditions") or ()
-        if condition["type"] in {"Complete", "Failed"} and condition["status"] == "True"
-    ]
-    if seconds is None or not finished:
-        return None
-    return datetime.fromisoformat(finished[0]) + timedelta(seconds=seconds)

@@ -51,6 +51,13 @@ def new_metadata(metadata: Body, *, namespace: str, now: str, has_generation: bo
     return kept | {"uid": str(uuid.uuid4()), "creationTimestamp": now}
 
 
+def prepared(kind: ServedKind, obj: Body) -> Body:
+    """Return an object that is created, with what the API server adds only then."""
+    if kind.resource.kind == "Namespace":
+        obj = {**obj, "spec": {"finalizers": ["kubernetes"], **(obj.get("spec") or {})}}
+    return completed(kind, obj)
+
+
 def completed(kind: ServedKind, obj: Body) -> Body:
     """Return an object with defaults, without unknown fields of a custom kind."""
     obj = {**obj, "metadata": _cleaned(obj["metadata"])}
@@ -81,7 +88,6 @@ def _namespace(obj: Body) -> Body:
     return {
         **obj,
         "metadata": {**obj["metadata"], "labels": labels},
-        "spec": {"finalizers": ["kubernetes"], **(obj.get("spec") or {})},
         "status": {"phase": "Active", **(obj.get("status") or {})},
     }
 
@@ -211,7 +217,7 @@ def _metadata_problems(kind: ServedKind, metadata: Mapping[str, Any]) -> Iterato
             yield Problem(
                 "metadata.labels",
                 "FieldValueInvalid",
-                f'Invalid value: "{value}": a valid label must be an empty string or consist of alphanumeric characters',
+                f'Invalid value: "{value}": a valid label is empty or of alphanumeric characters',
             )
     for key in metadata.get("annotations") or {}:
         if not _QUALIFIED.fullmatch(key.lower()):

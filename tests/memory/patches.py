@@ -7,7 +7,7 @@ from typing import Any
 Body = dict[str, Any]
 
 
-class InvalidPatch(ValueError):
+class InvalidPatchError(ValueError):
     """A JSON patch that cannot be carried out."""
 
 
@@ -38,7 +38,7 @@ def _performed(document: Any, operation: Body) -> Any:
     match operation["op"]:
         case "test":
             if _value_at(document, path) != operation.get("value"):
-                raise InvalidPatch(f"testing value {operation['path']} failed")
+                raise InvalidPatchError(f"testing value {operation['path']} failed")
         case "add":
             return _added(document, path, deepcopy(operation["value"]))
         case "replace":
@@ -53,7 +53,7 @@ def _performed(document: Any, operation: Body) -> Any:
                 document = _removed(document, source)
             return _added(document, path, value)
         case other:
-            raise InvalidPatch(f"unknown operation {other}")
+            raise InvalidPatchError(f"unknown operation {other}")
     return document
 
 
@@ -65,7 +65,7 @@ def _child(container: Any, key: str) -> Any:
     try:
         return container[int(key)] if isinstance(container, list) else container[key]
     except (KeyError, IndexError, ValueError, TypeError):
-        raise InvalidPatch(f"the path {key} does not exist") from None
+        raise InvalidPatchError(f"the path {key} does not exist") from None
 
 
 def _value_at(document: Any, path: list[str]) -> Any:
@@ -83,7 +83,7 @@ def _added(document: Any, path: list[str], value: Any) -> Any:
     elif isinstance(container, dict):
         container[key] = value
     else:
-        raise InvalidPatch(f"the path {key} does not exist")
+        raise InvalidPatchError(f"the path {key} does not exist")
     return document
 
 

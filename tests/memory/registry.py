@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from memory.kinds import Kinds, ServedKind
 from memory.managed_fields import Writer, applied, differs, updated
-from memory.objects import completed, new_metadata, validate, validate_update
+from memory.objects import completed, new_metadata, prepared, validate, validate_update
 from memory.statuses import (
     MODIFIED,
     already_exists,
@@ -265,7 +265,7 @@ class Registry:
             now=self.now,
             has_generation=target.kind.has_generation,
         )
-        return completed(target.kind, {**body, "metadata": metadata})
+        return prepared(target.kind, {**body, "metadata": metadata})
 
     def _created(self, target: Target, body: Body, options: Options) -> Body:
         validate(target.kind, body)
