@@ -1,9 +1,8 @@
 """conflictPolicy: Stuck and Force on objects with fields of other managers."""
 
-from pathlib import Path
-
-from lynq.kube import Client, ClientOptions, Request, Response, Send, load_config
+from lynq.kube import ClientOptions, Request, Response, Send
 from lynq.kube.resource import CONFIG_MAPS
+from memory.api_server import MemoryApiServer
 from operated.builders import (
     NODE,
     annotate,
@@ -172,7 +171,7 @@ async def test_node_that_waits_for_a_dependency_keeps_the_object_of_another_one(
 
 
 async def test_object_that_another_node_desires_while_its_deletion_waits_is_handed_over(
-    env: Environment, kubeconfig: Path
+    env: Environment, api_server: MemoryApiServer
 ) -> None:
     test_client = env.client
 
@@ -183,15 +182,13 @@ async def test_object_that_another_node_desires_while_its_deletion_waits_is_hand
         return await send(request)
 
     # Of each kind, one object is written at a time.
-    options = ClientOptions(max_in_flight=2)
-    async with Client.connect(load_config(kubeconfig=kubeconfig), options=options) as client:
-        env.client = client.intercepted(contest)
-        async with running_operator(env):
-            env.client = test_client
-            await create_node(env, entry("first"), entry("shared"))
-            await wait_for_node_ready(env, NODE)
-            uid = (await env.get(CONFIG_MAPS, "shared"))["metadata"]["uid"]
-            await delete_node(env)
-            await wait_for_deletion(env, NODES, NODE)
-            await wait_for_node_ready(env, "beta-web")
-            assert (await env.get(CONFIG_MAPS, "shared"))["metadata"]["uid"] == uid
+    env.client = api_server.client(ClientOptions(max_in_flight=2)).intercepted(contest)
+    async with running_operator(env):
+        env.client = test_client
+        await create_node(env, entry("first"), entry("shared"))
+        await wait_for_node_ready(env, NODE)
+        uid = (await env.get(CONFIG_MAPS, "shared"))["metadata"]["uid"]
+        await delete_node(env)
+        await wait_for_deletion(env, NODES, NODE)
+        await wait_for_node_ready(env, "beta-web")
+        assert (await env.get(CONFIG_MAPS, "shared"))["metadata"]["uid"] == uid

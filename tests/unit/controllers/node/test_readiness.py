@@ -1,6 +1,6 @@
 """waitForReady and timeoutSeconds: when a resource is ready, failed, and since when."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from built_in_resources import DEPLOYMENTS
@@ -124,7 +124,7 @@ async def test_workload_that_loses_its_readiness_has_its_whole_timeout_again(
         await wait_for_node_ready(env, NODE)
         live = await env.get(DEPLOYMENTS, "app")
         started = parse_time(annotations(live)["lynq.sh/apply-start-time"])
-        await eventually(lambda: datetime.now(UTC) > started + timedelta(seconds=4))
+        await eventually(lambda: env.clock() > started + timedelta(seconds=4))
         never = {"spec": {"template": {"metadata": {"annotations": NEVER}}}}
         await edit(env, "app", never, resource=DEPLOYMENTS)
         resource = await wait_for_resource_state(env, NODE, "app", "Progressing")
