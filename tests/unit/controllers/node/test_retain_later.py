@@ -18,6 +18,8 @@ from operated.builders import (
 )
 from operated.environment import FORMS, NODES, Environment, Object, config_map
 from operated.running_operator import (
+    get_node,
+    resource_status,
     running_operator,
     wait_for_deletion,
     wait_for_node_ready,
@@ -52,6 +54,12 @@ async def test_retain_set_later_is_recorded_on_a_once_object_in_one_write(env: E
         live = await wait_for_object(
             env, "key", lambda obj: annotations(obj)["lynq.sh/deletion-policy"] == "Delete"
         )
+
+        async def is_recorded() -> bool:
+            # Until then, the object is retained: its Delete may be older than the Retain.
+            return "deletionPolicy" not in resource_status(await get_node(env, NODE), "key")
+
+        await eventually(is_recorded)
         await update_node(env)
         await wait_for_deletion(env, CONFIG_MAPS, "key")
 
