@@ -20,9 +20,9 @@ from urllib.parse import urlsplit
 import yaml
 
 SEED = "LYNQ_TEST_DELAYS"
-_SHARE = 0.1
+_SHARE = 0.05
 """The share of chunks that are held back."""
-_LONGEST = 0.3
+_LONGEST = 1.0
 """Seconds."""
 _CHUNK = 1 << 16
 
