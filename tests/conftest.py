@@ -50,19 +50,28 @@ _REAL_SERVERS = tuple(
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Share byte code between all processes of a run, and register the plugin of reruns.
+    """Share byte code between all processes, and register the plugin of reruns.
 
     Compiling is a third of a start of `lynq`. With PYTHONDONTWRITEBYTECODE or a read-only checkout,
     every process would compile again.
     """
     if not hasattr(config, "workerinput"):
-        folder = tempfile.TemporaryDirectory(prefix="lynq-bytecode-")
-        config.add_cleanup(folder.cleanup)
+        run = tempfile.TemporaryDirectory(prefix="lynq-tests-")
+        config.add_cleanup(run.cleanup)
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-        # The workers inherit it.
-        os.environ["PYTHONPYCACHEPREFIX"] = folder.name
-    lock = Path(os.environ["PYTHONPYCACHEPREFIX"], "rerun.lock")
+        # The workers inherit the variables.
+        os.environ["PYTHONPYCACHEPREFIX"] = str(_cached_bytecode(config) or Path(run.name))
+        os.environ["LYNQ_TEST_RUN"] = run.name
+    lock = Path(os.environ["LYNQ_TEST_RUN"], "rerun.lock")
     config.pluginmanager.register(Reruns(lock, _REAL_SERVERS), "reruns")
+
+
+def _cached_bytecode(config: pytest.Config) -> Path | None:
+    """Return the folder of byte code that the next run uses, too, if there can be one."""
+    # The attribute is that of the cache plugin; a checkout can be read-only.
+    with suppress(AttributeError, OSError):
+        return config.cache.mkdir("bytecode")
+    return None
 
 
 @pytest.fixture(scope="session")
