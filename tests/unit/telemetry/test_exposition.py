@@ -2,40 +2,21 @@
 
 import math
 import re
-import subprocess
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from lynq.api import NodeStatus, RolloutStatus
-from lynq.api.metadata import ObjectKey
-from lynq.kube import RuntimeMetrics
+from lynq.api import NodeStatus
 from lynq.telemetry import OperatorMetrics
 from lynq.telemetry.exposition import collect_families, format_number, render_families
-
-KEY = ObjectKey("shop", "acme-web")
+from unit.telemetry.samples import KEY, registry_with_samples
 
 
 def lines(registry: CollectorRegistry) -> list[str]:
     every = render_families(collect_families(registry)).decode().splitlines()
     return [line for line in every if not line.startswith("#")]
-
-
-def busy(*, per_node: bool = True) -> CollectorRegistry:
-    """Return a registry with samples of all metrics."""
-    registry = CollectorRegistry()
-    runtime, metrics = RuntimeMetrics(registry), OperatorMetrics(registry, per_node=per_node)
-    runtime.queue("lynqnode").queue_duration.observe(0.2)
-    runtime.controller("lynqnode").time.observe(0.2)
-    metrics.record_node_status(KEY, NodeStatus(ready_resources=3))
-    metrics.record_conflict(KEY, "ConfigMap", "Stuck")
-    metrics.record_apply("ConfigMap", "success", "Stuck")
-    metrics.record_reconcile("success", 0.7)
-    metrics.record_row_to_ready(0.7)
-    metrics.record_rollout(KEY, RolloutStatus(total_nodes=3, ready_updated_nodes=3))
-    return registry
 
 
 # The results of strconv.FormatFloat(x, 'g', -1, 64), which Go's client uses for all but 0.
@@ -79,7 +60,7 @@ def test_number_round_trip(value: float) -> None:
 
 
 def test_integers_have_no_fraction() -> None:
-    text = lines(busy())
+    text = lines(registry_with_samples())
     for line in (
         'apply_attempts_total{conflict_policy="Stuck",kind="ConfigMap",result="success"} 1',
         'lynqform_rollout_progress{form="acme-web",namespace="shop"} 100',
@@ -123,18 +104,10 @@ def test_other_labels_are_not_formatted_as_numbers() -> None:
 
 @pytest.mark.parametrize("per_node", [True, False])
 def test_labels_are_sorted_by_name(*, per_node: bool) -> None:
-    text = lines(busy(per_node=per_node))
+    text = lines(registry_with_samples(per_node=per_node))
     for line in text:
         names = [name for name in re.findall(r'(\w+)="', line) if name != "le"]
         assert names == sorted(names), line
     whose = 'lynqnode="acme-web",namespace="shop"' if per_node else 'namespace="shop"'
     labels = f'conflict_policy="Stuck",{whose},resource_kind="ConfigMap"'
     assert f"lynqnode_conflicts_total{{{labels}}} 1" in text
-
-
-def test_promtool_accepts_the_metrics() -> None:
-    text = render_families(collect_families(busy()))
-    read = subprocess.run(
-        ["promtool", "check", "metrics"], input=text, capture_output=True, check=False
-    )
-    assert (read.returncode, read.stderr) == (0, b""), read.stdout
