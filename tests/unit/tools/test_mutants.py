@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from mutations import mutants_of, units_of
 
 TOOLS = Path(__file__).parents[3] / "tools"
 
@@ -31,6 +32,7 @@ import sys, pytest
 sys.path[:0] = [{tools!r}, {project!r}]
 import mutants
 mutants.REQUIRED_PERCENT = {required}
+mutants._GRACE_SECONDS = 0.5
 explained = {explained!r}
 run = mutants.MutationRun(["decider"], [("decider:unchecked", change) for change in explained])
 pytest.main(["-q", "-p", "no:cacheprovider", {project!r}], plugins=[run])
@@ -42,23 +44,8 @@ print("good:", mutants.report(run))
 
 
 def changes_of(body: str) -> set[str]:
-    script = (
-        "import ast, sys; from mutations import mutants_of, units_of\n"
-        "tree = ast.parse(sys.stdin.read())\n"
-        "[print(m.change) for unit in units_of('m', tree) for m in mutants_of(unit)]"
-    )
-    source = f"def f(a, b, c):\n    {body}\n"
-    ast.parse(source)
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=TOOLS,
-        input=source,
-        text=True,
-        capture_output=True,
-        check=False,
-    )
-    assert not done.stderr
-    return set(done.stdout.splitlines())
+    tree = ast.parse(f"def f(a, b, c):\n    {body}\n")
+    return {mutant.change for unit in units_of("m", tree) for mutant in mutants_of(unit)}
 
 
 @pytest.mark.parametrize(
