@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check hooks mutants bench bench-parts faults races golden docs docs-sync ui ui-types screenshots recording bare-test reference crds manifests dist wheelhouse image image-test chart lock clean
+.PHONY: help demo unit test check hooks mutants bench bench-parts faults races golden docs docs-sync ui ui-types screenshots recording bare-test reference crds manifests dist wheelhouse image image-test chart lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 11
@@ -17,6 +17,9 @@ test: $(VENV)/ready $(VENV)-docs/ready  ## run all tests against real servers
 	@scripts/browser
 	@$(BIN)/lynq cluster build
 	$(BIN)/pytest -n 4 --dist worksteal $(ARGS)
+
+unit: $(VENV)/ready  ## run the pure tests, which need nothing but Python; under 90 s
+	$(BIN)/pytest tests/unit tests/template $(wildcard tests/contract) -m "not server" -n 2 --dist worksteal $(ARGS)
 
 check: $(VENV)/ready  ## lint, types, import contracts, conventions, generated files
 	$(BIN)/ruff check
