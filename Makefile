@@ -21,20 +21,10 @@ test: $(VENV)/ready $(VENV)-docs/ready  ## run all tests against real servers
 unit: $(VENV)/ready  ## run the pure tests, which need nothing but Python; under 90 s
 	$(BIN)/pytest tests/unit tests/template $(wildcard tests/contract) -m "not server" -n 2 --dist worksteal $(ARGS)
 
-check: $(VENV)/ready  ## lint, types, import contracts, conventions, generated files
-	$(BIN)/ruff check
-	$(BIN)/ruff format --check
-	$(BIN)/mypy
-	$(BIN)/lint-imports
-	$(BIN)/python tools/conventions.py
-	$(BIN)/python -m lynq.api.crds --check
-	$(BIN)/python tools/manifests.py --check
-	cd tools && ../$(BIN)/python -m reference --check
-	cd tests && ../$(BIN)/python -m docs.sync --check
-	$(BIN)/python tools/dashboard_types.py --check
-	scripts/ui --check
+check: $(VENV)/ready  ## lint, types, import contracts, conventions, generated files; needs Node
+	@scripts/check
 
-hooks: $(VENV)/ready  ## install the git hooks that run `make check` at every commit
+hooks: $(VENV)/ready  ## install the git hooks: the gates of `make check`
 	$(BIN)/pre-commit install --hook-type pre-commit --hook-type commit-msg
 
 mutants: $(VENV)/ready  ## check that the unit tests notice wrong decisions about deletion
