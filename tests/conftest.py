@@ -23,6 +23,8 @@ from lynq.kube.errors import NotFound
 from lynq.kube.resource import NAMESPACES, resource_of
 from rerun import Reruns
 
+pytest_plugins = ["long_output"]
+
 # Deadlines are meaningless on a machine that runs clusters beside the tests.
 settings.register_profile(
     "exploring", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True

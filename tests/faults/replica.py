@@ -57,7 +57,7 @@ class Replica:
         with at_most(seconds=within):
             self.signal(signal.SIGTERM)
             code = await self.wait_for_exit()
-        assert code == 0, self.log()
+        assert code == 0, self._log
 
     def kill_if_running(self) -> None:
         """Kill the process unless it has exited."""
