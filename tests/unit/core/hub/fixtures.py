@@ -53,7 +53,6 @@ def a_hub(*, annotations: Mapping[str, str] | None = None, **spec: Any) -> LynqH
     defaults = {
         "source": HubSource(type=SourceType.SQLITE),
         "value_mappings": ValueMappings(uid="id", activate="on"),
-        "deletion_guard": DeletionGuard(disabled=True),
     }
     return LynqHub(
         metadata=Metadata(
@@ -65,6 +64,11 @@ def a_hub(*, annotations: Mapping[str, str] | None = None, **spec: Any) -> LynqH
         ),
         spec=HubSpec(**(defaults | spec)),
     )
+
+
+def an_unguarded_hub(**parts: Any) -> LynqHub:
+    """Return a hub whose deletions are never held; limits would hide what else decides them."""
+    return a_hub(deletion_guard=DeletionGuard(disabled=True), **parts)
 
 
 def resource(name: str = "app", **fields: Any) -> TResource:

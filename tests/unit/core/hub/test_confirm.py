@@ -15,7 +15,7 @@ from lynq.core.hub.confirm import is_outdated, may_delete
 from lynq.core.hub.diff import DeletionCause
 from lynq.core.hub.plan import HubPlan
 from lynq.core.hub.prune import Observation
-from unit.core.hub.fixtures import NOON, WEB, ARow, a_hub, planned, rows, running
+from unit.core.hub.fixtures import NOON, WEB, ARow, a_hub, an_unguarded_hub, planned, rows, running
 
 TENANTS = tuple(f"t{number:02}" for number in range(12))
 DIGEST = digest_of(f"{uid}-web" for uid in TENANTS)
@@ -75,7 +75,7 @@ def test_hold_of_another_leader_allows_no_deletion() -> None:
 
 
 def test_disabled_guard_ignores_a_hold() -> None:
-    disabled = a_hub(deletion_guard=DeletionGuard(disabled=True))
+    disabled = an_unguarded_hub()
     assert sent(small_plan(disabled), replace(disabled, status=HELD)) == 1
 
 

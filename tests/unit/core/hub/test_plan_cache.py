@@ -28,6 +28,7 @@ from unit.core.hub.fixtures import (
     Cluster,
     a_form,
     a_hub,
+    an_unguarded_hub,
     at,
     created,
     is_empty,
@@ -327,7 +328,7 @@ def settled_plan(cluster: Cluster) -> HubPlan:
 
 def other_plan(cluster: Cluster) -> HubPlan:
     """Return a plan that deletes one node, and has a rejected row and an approval."""
-    hub = a_hub(annotations={"lynq.sh/approve-deletion": "1"})
+    hub = an_unguarded_hub(annotations={"lynq.sh/approve-deletion": "1"})
     return plan_hub(inputs(cluster, rows("acme", "beta", "Spoilt"), hub=hub), NOON)
 
 

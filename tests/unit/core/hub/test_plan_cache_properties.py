@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from lynq.api import DeletionGuard, LynqForm, LynqHub
+from lynq.api import LynqForm, LynqHub
 from lynq.api.installation_key import NO_KEY, InstallationKey, KeyState
 from lynq.api.names import (
     ANNOTATION_APPROVE_DELETION,
@@ -49,7 +49,7 @@ class World:
     forms: dict[str, LynqForm] = field(default_factory=dict)
     cluster: Cluster = field(default_factory=Cluster)
     others: dict[str, NodePair] = field(default_factory=dict)
-    hub: LynqHub = field(default_factory=lambda: a_hub(deletion_guard=DeletionGuard()))
+    hub: LynqHub = field(default_factory=a_hub)
     key: KeyState = NO_KEY
     now: datetime = NOON
     inactive: frozenset[str] = frozenset()

@@ -22,6 +22,7 @@ from unit.core.hub.fixtures import (
     ARow,
     a_form,
     a_hub,
+    an_unguarded_hub,
     at,
     deleted,
     planned,
@@ -39,7 +40,7 @@ def test_node_of_a_vanished_row_is_deleted() -> None:
 
 def test_nodes_of_a_deleted_form_are_deleted_unguarded() -> None:
     uids = [f"a{number}" for number in range(40)]
-    guard = a_hub(deletion_guard=DeletionGuard())
+    guard = a_hub()
     cluster = running(*uids)
     plan = planned(cluster, rows(*uids), DB, hub=guard)
     assert set(deleted(plan).values()) == {DeletionCause.FORM_GONE}
@@ -51,7 +52,7 @@ def test_nodes_of_a_deleted_form_do_not_raise_the_guards_limit() -> None:
     uids = [f"a{number}" for number in range(20)]
     cluster = running(*uids)
     cluster.apply(planned(cluster, rows(*uids), WEB, DB))
-    hub = a_hub(deletion_guard=DeletionGuard())
+    hub = a_hub()
     plan = planned(cluster, rows(*uids[12:]), DB, hub=hub)
     assert len(plan.held) == 12
 
@@ -70,10 +71,10 @@ def test_mass_deletion_is_held_until_approved() -> None:
 
 def test_rest_of_an_approved_deletion_stays_approved_once_other_nodes_are_gone() -> None:
     uids = [f"a{number:02}" for number in range(60)]
-    guarded = a_hub(deletion_guard=DeletionGuard())
+    guarded = a_hub()
     digest = planned(running(*uids), rows(), WEB, hub=guarded).verdict.digest
     approval = {"lynq.sh/approve-deletion": digest}
-    hub = a_hub(deletion_guard=DeletionGuard(), annotations=approval)
+    hub = a_hub(annotations=approval)
     first = planned(running(*uids), rows(), WEB, hub=hub)
     left = running(*uids[30:])
 
@@ -90,7 +91,7 @@ def test_rest_of_an_approved_deletion_stays_approved_once_other_nodes_are_gone()
 
 def test_hold_of_the_last_plan_or_of_the_status_continues_below_the_limits() -> None:
     uids = [f"a{number:02}" for number in range(15)]
-    hub = a_hub(deletion_guard=DeletionGuard())
+    hub = a_hub()
     few = rows(*uids[5:])
     assert len(planned(running(*uids), few, WEB, hub=hub).deletes) == 5
     assert len(planned(running(*uids), few, WEB, hub=hub, last_held=True).held) == 5
@@ -109,7 +110,7 @@ def test_hold_of_the_last_plan_or_of_the_status_continues_below_the_limits() -> 
 
 def test_pause_does_not_end_a_hold() -> None:
     uids = [f"a{number:02}" for number in range(15)]
-    hub = a_hub(deletion_guard=DeletionGuard())
+    hub = a_hub()
     paused = replace(WEB, spec=replace(WEB.spec, paused=True))
     plan = planned(running(*uids), rows(), paused, hub=hub, last_held=True)
     assert (len(plan.held), plan.deletes) == (15, ())
@@ -123,27 +124,27 @@ def test_pause_does_not_end_a_hold() -> None:
 
 def test_approval_of_a_hold_names_the_suspended_nodes_too() -> None:
     uids = [f"a{number:02}" for number in range(15)]
-    hub = a_hub(deletion_guard=DeletionGuard())
+    hub = a_hub()
     cluster = running(*uids)
     for uid, key in (("a00", "paused"), ("a01", "protect")):
         cluster.edit(f"{uid}-web", annotations={f"lynq.sh/{key}": "true"})
     plan = planned(cluster, rows(*uids[3:]), WEB, hub=hub, last_held=True)
     assert plan.held == ("a00-web", "a01-web", "a02-web")
     approval = {"lynq.sh/approve-deletion": plan.verdict.digest}
-    approved = a_hub(deletion_guard=DeletionGuard(), annotations=approval)
+    approved = a_hub(annotations=approval)
     plan = planned(cluster, rows(*uids[3:]), WEB, hub=approved, last_held=True)
     assert list(deleted(plan)) == ["a02-web"]
     assert plan.approval.is_spent(plan.guarded, complete=True)
     # The approval of the others alone would end the hold of the suspended nodes.
     approval = {"lynq.sh/approve-deletion": digest_of(["a02-web"])}
-    partly = a_hub(deletion_guard=DeletionGuard(), annotations=approval)
+    partly = a_hub(annotations=approval)
     plan = planned(cluster, rows(*uids[3:]), WEB, hub=partly, last_held=True)
     assert (len(plan.held), plan.deletes) == (3, ())
 
 
 def test_protected_nodes_do_not_end_a_hold() -> None:
     uids = [f"a{number:02}" for number in range(15)]
-    hub = a_hub(deletion_guard=DeletionGuard())
+    hub = a_hub()
     cluster = running(*uids)
     cluster.edit("a00-web", annotations={"lynq.sh/protect": "true"})
     plan = planned(cluster, rows(*uids[1:]), WEB, hub=hub, last_held=True)
@@ -151,7 +152,7 @@ def test_protected_nodes_do_not_end_a_hold() -> None:
 
 
 def test_nodes_of_a_deleted_form_are_no_part_of_a_hold() -> None:
-    cluster, hub = running("a", "b", "c"), a_hub(deletion_guard=DeletionGuard())
+    cluster, hub = running("a", "b", "c"), a_hub()
     synced(cluster, rows("a", "b", "c"), WEB, DB)
     cluster.edit("a-db", annotations={"lynq.sh/paused": "true"})
     plan = planned(cluster, rows("b", "c"), WEB, hub=hub, last_held=True)
@@ -160,7 +161,7 @@ def test_nodes_of_a_deleted_form_are_no_part_of_a_hold() -> None:
 
 
 def test_node_whose_name_fits_no_row_is_no_part_of_a_hold() -> None:
-    cluster, hub = running("a", "b"), a_hub(deletion_guard=DeletionGuard())
+    cluster, hub = running("a", "b"), a_hub()
     node = cluster.nodes["a-web"]
     cluster.nodes["pet"] = replace(node, metadata=replace(node.metadata, name="pet"))
     cluster.edit("pet", annotations={"lynq.sh/paused": "true"})
@@ -171,7 +172,7 @@ def test_deletions_that_the_status_counts_add_up() -> None:
     uids = [f"a{number:02}" for number in range(20)]
     period = DeletionPeriod(until=at(-60), nodes=28, deleted=8)
     status = HubStatus(deletion_guard=DeletionGuardStatus(periods=(period,)))
-    hub = replace(a_hub(deletion_guard=DeletionGuard()), status=status)
+    hub = replace(a_hub(), status=status)
     assert len(planned(running(*uids), rows(*uids[3:]), WEB, hub=hub).held) == 3
     assert len(planned(running(*uids), rows(*uids[2:]), WEB, hub=hub).deletes) == 2
     short = timedelta(seconds=30)
@@ -181,7 +182,7 @@ def test_deletions_that_the_status_counts_add_up() -> None:
 
 def test_changed_source_disables_the_percentage_limit() -> None:
     uids = [f"a{number}" for number in range(100)]
-    hub = a_hub(deletion_guard=DeletionGuard())
+    hub = a_hub()
     left = rows(*uids[11:])
     assert len(planned(running(*uids), left, WEB, hub=hub).deletes) == 11
     assert len(planned(running(*uids), left, WEB, hub=hub, source_changed=True).held) == 11
@@ -229,7 +230,7 @@ def test_row_that_becomes_inactive_deletes_until_its_node_is_gone() -> None:
 
 
 def test_inactive_row_beside_the_active_one_does_not_confirm_its_absence() -> None:
-    cluster, hub = running("a", "b"), a_hub(deletion_guard=DeletionGuard())
+    cluster, hub = running("a", "b"), a_hub()
     history = Observation(confirm_after=5, inactive=frozenset({"a"}), tracked=frozenset({"a", "b"}))
     first = dataclasses.replace(history, read=ReadTime(1, 2))
     present = planned(cluster, rows("a", "b"), WEB, hub=hub, observation=first)
@@ -247,7 +248,7 @@ def test_inactive_row_beside_the_active_one_does_not_confirm_its_absence() -> No
 
 def test_inactive_row_that_the_last_read_did_not_track_is_confirmed() -> None:
     """The first read cannot know the inactive row of a uid whose node it creates."""
-    hub, history = a_hub(deletion_guard=DeletionGuard()), frozenset({"new"})
+    hub, history = a_hub(), frozenset({"new"})
     tracked = frozenset({"b"})
     cluster, absences = running("b"), NO_ABSENCES
 
@@ -360,7 +361,7 @@ def test_spoilt_uid_holds_the_deletion_until_approved(uid: str | None) -> None:
 
 def test_guard_that_holds_doubtful_nodes_says_its_limits() -> None:
     uids = [f"a{number}" for number in range(20)]
-    hub = a_hub(deletion_guard=DeletionGuard())
+    hub = a_hub()
     plan = planned(running(*uids), [ARow(None), ARow("a0")], WEB, hub=hub)
     assert (len(plan.held), plan.in_doubt) == (19, ())
     assert "the limits are 10 nodes and 30 %" in plan.held_message(hub)
@@ -371,12 +372,12 @@ def test_plan_that_holds_nothing_has_no_message() -> None:
 
 
 def test_disabled_guard_holds_no_doubtful_deletion() -> None:
-    plan = planned(running("a", "b"), [ARow(None), ARow("b")], WEB)
+    plan = planned(running("a", "b"), [ARow(None), ARow("b")], WEB, hub=an_unguarded_hub())
     assert list(deleted(plan)) == ["a-web"]
 
 
 def test_deactivated_row_is_not_doubtful() -> None:
-    hub = a_hub(deletion_guard=DeletionGuard())
+    hub = a_hub()
     inactive = frozenset({"a"})
     observation = Observation(inactive=inactive, last=Absences(tracked=inactive))
     table = [ARow(None), ARow("b")]
@@ -398,16 +399,18 @@ def test_plan_without_rows_deletes_only_nodes_of_deleted_forms() -> None:
         PlanInputs(hub=hub, forms=[FormCandidate(WEB)], rows=(), nodes=nodes), NOON
     )
     assert [deletion.name for deletion in plan.deletes] == ["a-db", "b-db"]
-    # The guard is disabled, and the form is still being deleted.
+    # The form is still being deleted.
     deleting = replace(DB, metadata=replace(DB.metadata, deletion_timestamp=NOON))
     forms = [FormCandidate(WEB), FormCandidate(deleting)]
-    unguarded = plan_without_rows(PlanInputs(hub=a_hub(), forms=forms, rows=(), nodes=nodes), NOON)
+    unguarded = plan_without_rows(
+        PlanInputs(hub=an_unguarded_hub(), forms=forms, rows=(), nodes=nodes), NOON
+    )
     assert unguarded.deletes == plan.deletes
     assert (plan.creates, plan.updates, plan.approval) == ((), (), NO_APPROVAL)
 
 
 def test_source_that_changed_while_a_form_was_paused_is_held_by_its_own_limit() -> None:
-    hub = a_hub(deletion_guard=DeletionGuard())
+    hub = a_hub()
     uids = [f"t{number:02}" for number in range(40)]
     cluster = running(*uids)
     paused = planned(cluster, rows(*uids[12:]), a_form(paused=True), hub=hub, source_changed=True)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from lynq.api import DeletionGuard, LynqForm, LynqHub, OwnerReference
+from lynq.api import LynqForm, LynqHub, OwnerReference
 from lynq.core.guard.absence import NO_ABSENCES, Absences, ReadTime
 from lynq.core.hub.diff import DeletionCause
 from lynq.core.hub.plan import HubPlan
@@ -13,7 +13,7 @@ from lynq.core.hub.prune import Observation
 from unit.core.hub.fixtures import NOON, ARow, Cluster, a_form, a_hub, planned, rows, synced
 
 WEB = a_form("web")
-GUARDED = a_hub(deletion_guard=DeletionGuard())
+GUARDED = a_hub()
 
 
 def running(*uids: str) -> Cluster:
@@ -23,7 +23,7 @@ def running(*uids: str) -> Cluster:
 
 
 def approved(digest: str) -> LynqHub:
-    return a_hub(deletion_guard=DeletionGuard(), annotations={"lynq.sh/approve-deletion": digest})
+    return a_hub(annotations={"lynq.sh/approve-deletion": digest})
 
 
 def test_operator_that_restarts_half_way_completes_an_approved_deletion() -> None:
