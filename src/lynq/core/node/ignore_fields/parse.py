@@ -35,7 +35,7 @@ Operand: TypeAlias = Callable[[object], object]
 FilterStep: TypeAlias = str | int
 
 
-def parse_filter(scanner: Scanner) -> Filter:
+def parse_filter_selector(scanner: Scanner) -> Filter:
     """Parse the text after the question mark; raises PathError."""
     start = scanner.position
     passes = _any_of(scanner, 0)
@@ -207,7 +207,7 @@ def _selector(scanner: Scanner) -> Selector:
     if scanner.take("*"):
         return Wildcard()
     if scanner.take("?"):
-        return parse_filter(scanner)
+        return parse_filter_selector(scanner)
     key = scanner.quoted()
     return _range(scanner) if key is None else Name(key)
 
