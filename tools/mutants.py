@@ -62,6 +62,7 @@ MODULES = (
     "lynq.core.hub.rollout",
     "lynq.core.hub.selected_rows",
     "lynq.core.hub.state",
+    "lynq.core.hub.status",
     "lynq.core.hub.write_window",
     "lynq.core.node.adoption",
     "lynq.core.node.adoption_policy",

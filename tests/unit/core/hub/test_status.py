@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -18,7 +18,14 @@ from lynq.api import (
     SourceType,
 )
 from lynq.core.hub.node_counts import NodeCounts
-from lynq.core.hub.status import PushState, ReadFailure, SyncResult, is_worth_writing, next_status
+from lynq.core.hub.status import (
+    PushState,
+    ReadFailure,
+    SyncResult,
+    is_urgent,
+    is_worth_writing,
+    next_status,
+)
 from unit.core.hub.fixtures import (
     NOON,
     ARow,
@@ -78,6 +85,8 @@ def test_complete_read() -> None:
         "Paused": ("False", "NotPaused"),
     }
     assert {condition.observed_generation for condition in status.conditions} == {2}
+    [held] = [condition for condition in status.conditions if condition.type == "DeletionHeld"]
+    assert held.message == "no deletion is held"
 
 
 def test_rejected_row_is_desired_and_failed() -> None:
@@ -145,6 +154,38 @@ def test_generation_is_observed_after_read() -> None:
     newer = replace(hub, metadata=replace(hub.metadata, generation=3), status=before)
     status = next_status(newer, NodeCounts(), forms=1, last_sync=last_sync, now=at(1))
     assert status.observed_generation == 2
+    failed = next_status(
+        newer,
+        NodeCounts(),
+        forms=1,
+        last_sync=last_sync,
+        read_failure=ReadFailure("no route to host", generation=3),
+        now=at(1),
+    )
+    assert failed.observed_generation == 3
+
+
+@pytest.mark.parametrize(
+    ("active", "source_changed", "identity"),
+    [
+        pytest.param((), True, "old", id="held, and the source has changed"),
+        pytest.param((), False, "new", id="held"),
+        pytest.param(("a", "b"), True, "new", id="nothing is held"),
+    ],
+)
+def test_previous_source_stays_in_the_status_while_its_deletions_are_held(
+    active: tuple[str, ...], identity: str, *, source_changed: bool
+) -> None:
+    guard = DeletionGuard(max_count=0, max_percent=0)
+    hub = replace(a_hub(deletion_guard=guard), status=HubStatus(source_identity="old"))
+    cluster = Cluster()
+    synced(cluster, rows("a", "b"), a_form())
+    plan = planned(cluster, rows(*active), a_form(), hub=hub)
+    last_sync = SyncResult.from_plan(
+        plan, hub, NOON, source_identity="new", source_changed=source_changed
+    )
+    status = next_status(hub, counted(cluster), forms=1, last_sync=last_sync, now=NOON)
+    assert status.source_identity == identity
 
 
 def test_held_deletions() -> None:
@@ -183,7 +224,18 @@ def test_push_connected(source: HubSource, push: PushState | None, expected: Any
     assert conditions_of(status).get("PushConnected") == expected
 
 
+def test_hold_is_urgent_and_so_is_its_end() -> None:
+    cluster, hub = Cluster(), a_hub(deletion_guard=DeletionGuard(max_count=0, max_percent=0))
+    before = after(cluster, rows("a", "b"), a_form(), hub=hub)
+    held = after(cluster, [], a_form(), hub=hub)
+    assert is_urgent(before, held)
+    assert is_urgent(held, before)
+    assert not is_urgent(before, replace(before, ready=7))
+    assert not is_urgent(held, replace(held, ready=7))
+
+
 @given(st.integers(0, 600))
+@example(300)
 def test_idle_hub_is_written_every_five_minutes(seconds: int) -> None:
     before = after(Cluster(), rows("a"), a_form())
     later = replace(before, last_sync_time=NOON + timedelta(seconds=seconds))
@@ -194,3 +246,7 @@ def test_idle_hub_is_written_every_five_minutes(seconds: int) -> None:
 def test_first_read_is_written() -> None:
     assert is_worth_writing(HubStatus(), HubStatus(last_sync_time=NOON))
     assert not is_worth_writing(HubStatus(), HubStatus())
+
+
+def test_status_without_a_read_replaces_that_of_a_read() -> None:
+    assert is_worth_writing(HubStatus(last_sync_time=NOON), HubStatus())
