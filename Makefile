@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo unit test check hooks mutants bench bench-parts faults races golden docs docs-sync ui ui-types screenshots recording bare-test reference crds manifests dist wheelhouse image image-test chart lock clean
+.PHONY: help demo unit affected test check hooks mutants bench bench-parts faults races golden docs docs-sync ui ui-types screenshots recording bare-test reference crds manifests dist wheelhouse image image-test chart lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 11
@@ -20,6 +20,9 @@ test: $(VENV)/ready $(VENV)-docs/ready  ## run all tests against real servers
 
 unit: $(VENV)/ready  ## run the pure tests, which need nothing but Python; under 90 s
 	$(BIN)/pytest tests/unit tests/template $(wildcard tests/contract) -m "not server" -n 2 --dist worksteal $(ARGS)
+
+affected: $(VENV)/ready  ## run the tests, on servers too, that reach what differs from main; ARGS=--list names them
+	@$(BIN)/python tools/affected.py $(ARGS)
 
 check: $(VENV)/ready  ## lint, types, import contracts, conventions, generated files; needs Node
 	@scripts/check
