@@ -68,7 +68,7 @@ async def begin(env: Environment) -> Model:
     model.plans = dict.fromkeys((*STABLE, *(f"t{number}" for number in range(8))), "pro")
     model.write_rows()
     # All rounds together delete more rows than the guard allows in its window.
-    await env.create_hub(source={"syncInterval": "1s"}, deletionGuard={"disabled": True})
+    await env.create_hub(sync_interval="1s", deletionGuard={"disabled": True})
     await env.create_form(**form_spec(model.other_namespace, model.text))
     return model
 

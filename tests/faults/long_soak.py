@@ -66,7 +66,7 @@ async def start_churn(env: Environment, replicas: Replicas) -> tuple[Churn, Repl
     """Start an operator, and wait until all rows have ready nodes."""
     churn = Churn(env)
     churn.write()
-    await env.create_hub(source={"syncInterval": "5s"}, deletionGuard={"disabled": True})
+    await env.create_hub(sync_interval="5s", deletionGuard={"disabled": True})
     await env.create_form()
     replica = await replicas("--zap-log-level=error")
     await eventually(lambda: are_ready(env, churn), within=600, every=2)
@@ -113,7 +113,7 @@ async def test_storm_of_1000_nodes_delays_no_other_hub(
 ) -> None:
     replica = await start_leader(env, replicas)
     env.set_rows(*((f"t{number:04}", 1, "pro") for number in range(STORM)))
-    await env.create_hub(source={"syncInterval": "1s"})
+    await env.create_hub(sync_interval="1s")
     await env.create_form(configMaps=[config_map(BOMB)])
     await eventually(lambda: has_reported_nodes(env, STORM + 1), within=600, every=0.5)
 

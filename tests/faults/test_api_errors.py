@@ -30,7 +30,7 @@ async def test_state_converges_after_api_errors(
     model.write_rows()
     async with run_in_background(intercepted_operator(env, faults).run(asyncio.Event())):
         faults.active = False
-        await env.create_hub(source={"syncInterval": "1s"})
+        await env.create_hub(sync_interval="1s")
         await env.create_form("web", **form_spec(other_namespace, model.text))
         await wait_until_converged(model)
         before = await model.uids(*STABLE)

@@ -38,7 +38,7 @@ async def test_rollout_resumes_after_apiserver_outage(
     env = own_env
     env.set_rows(*((uid, 1, "pro") for uid in UIDS))
     async with running_operator(env):
-        await env.create_hub(source={"syncInterval": "1s"})
+        await env.create_hub(sync_interval="1s")
         await env.create_form(deployments=[app("nginx:1")], rollout={"maxSkew": 2})
         for uid in UIDS:
             await wait_for_node_ready(env, f"{uid}-web", within=60)

@@ -38,7 +38,7 @@ async def test_swapped_objects_stay_until_one_of_them_is_deleted(env: Environmen
     before = {f"p{number}": f"t{number}" for number in numbers}
     env.set_rows(*((f"t{number}", 1, f"p{number}") for number in numbers))
     async with running_operator(env):
-        await env.create_hub(source={"syncInterval": "1s"})
+        await env.create_hub(sync_interval="1s")
         await env.create_form(configMaps=[config_map(nameTemplate="{{ .plan }}-settings")])
         for number in numbers:
             await wait_for_node_ready(env, f"t{number}-web")

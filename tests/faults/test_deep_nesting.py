@@ -21,7 +21,7 @@ async def test_too_deeply_nested_form_does_not_block_others(
 ) -> None:
     env.set_rows(("acme", 1, "pro"))
     async with running_operator(env):
-        await env.create_hub(source={"syncInterval": "1s"})
+        await env.create_hub(sync_interval="1s")
         await env.create_form()
         await wait_for_node_ready(env, "acme-web")
     text = tmp_path / "deep.json"

@@ -15,7 +15,7 @@ APPROVAL = "lynq.sh/approve-deletion"
 
 async def create_tenants(env: Environment, rows: tuple[tuple[str, int, str], ...] = ROWS) -> None:
     env.set_rows(*rows)
-    await env.create_hub(source={"syncInterval": "1s"})
+    await env.create_hub(sync_interval="1s")
     await env.create_form()
     await env.wait_for_nodes(*(f"{uid}-web" for uid, *_ in rows), within=30)
 

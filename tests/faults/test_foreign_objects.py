@@ -17,7 +17,7 @@ FINALIZER = "lynqnode.operator.lynq.sh/finalizer"
 
 async def create_tenants(env: Environment) -> None:
     env.set_rows(*ROWS)
-    await env.create_hub(source={"syncInterval": "1s"})
+    await env.create_hub(sync_interval="1s")
     await env.create_form()
     for name in ("acme-web", "beta-web"):
         await wait_for_node_ready(env, name)
@@ -29,7 +29,7 @@ async def test_foreign_object_is_neither_adopted_nor_deleted(env: Environment) -
     obj = await env.client.apply(CONFIG_MAPS, foreign, manager="kubectl-edit")
     async with running_operator(env):
         env.set_rows(*ROWS)
-        await env.create_hub(source={"syncInterval": "1s"})
+        await env.create_hub(sync_interval="1s")
         await env.create_form()
         node = await wait_for_node_condition(env, "acme-web", "Conflicted", "True")
         entry = resource_status(node, "settings")

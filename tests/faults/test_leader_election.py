@@ -32,7 +32,7 @@ async def start_candidates(env: Environment, replicas: Replicas) -> tuple[Replic
 
 async def create_tenant(env: Environment) -> None:
     env.set_rows(("acme", 1, "pro"))
-    await env.create_hub(source={"syncInterval": "1s"})
+    await env.create_hub(sync_interval="1s")
     await env.create_form()
 
 
@@ -149,7 +149,7 @@ async def test_shards_split_work_and_replacement_takes_over_killed_shard(
 ) -> None:
     uids = [f"t{number:02}" for number in range(12)]
     env.set_rows(*((uid, 1, "pro") for uid in uids))
-    await env.create_hub(source={"syncInterval": "1s"})
+    await env.create_hub(sync_interval="1s")
     await env.create_form()
     leading = ("--leader-elect", f"--leader-election-namespace={env.namespace}")
     shards = [await replicas(f"--shard={number}/3", *leading) for number in range(3)]

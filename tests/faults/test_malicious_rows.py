@@ -46,7 +46,7 @@ INJECTIONS = {
 async def test_invalid_uids_are_rejected_one_by_one(env: Environment) -> None:
     env.set_rows(*((uid, 1, "s3cret") for uid in (*BAD_UIDS, *HARMLESS)))
     async with running_operator(env):
-        await env.create_hub(source={"syncInterval": "1s"})
+        await env.create_hub(sync_interval="1s")
         await env.create_form()
         for uid in HARMLESS:
             await wait_for_node_ready(env, f"{uid}-web")
@@ -67,7 +67,7 @@ async def test_invalid_uids_are_rejected_one_by_one(env: Environment) -> None:
 async def test_duplicate_rows_do_not_flap(env: Environment) -> None:
     async with running_operator(env):
         env.set_rows(("acme", 1, "pro"), ("beta", 1, "pro"))
-        await env.create_hub(source={"syncInterval": "1s"})
+        await env.create_hub(sync_interval="1s")
         await env.create_form()
         for name in ("acme-web", "beta-web"):
             await wait_for_node_ready(env, name)
@@ -128,7 +128,7 @@ async def test_invalid_name_or_label_value_fails_only_its_node(env: Environment)
 async def test_oversized_value_rejects_only_its_row(env: Environment) -> None:
     async with running_operator(env):
         env.set_rows(("small", 1, "pro"), ("large", 1, "x" * 2**20), ("edge", 1, "y" * 100_000))
-        await env.create_hub(source={"syncInterval": "1s"})
+        await env.create_hub(sync_interval="1s")
         await env.create_form()
         await wait_for_node_ready(env, "small-web")
         await wait_for_node_ready(env, "edge-web")

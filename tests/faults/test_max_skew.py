@@ -39,7 +39,7 @@ async def test_max_skew_holds_during_api_errors_and_restarts(env: Environment) -
     rng = random.Random(SEED)
     faults = FaultInjector(rng)
     env.set_rows(*((uid, 1, "pro") for uid in UIDS))
-    await env.create_hub(source={"syncInterval": "1s"})
+    await env.create_hub(sync_interval="1s")
     await env.create_form(configMaps=[], deployments=[app("nginx:1")], rollout={"maxSkew": SKEW})
     image, plan = "nginx:1", "pro"
     async with recording(env) as history:

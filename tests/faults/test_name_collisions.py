@@ -28,7 +28,7 @@ async def test_objects_of_node_with_long_name_are_tracked_and_deleted(
     far = entry("far", "{{ .uid }}-far", targetNamespace=other_namespace)
     kept = entry("kept", "{{ .uid }}-kept", deletionPolicy="Retain")
     async with running_operator(env, namespaces=watched_namespaces(env)):
-        await env.create_hub(source={"syncInterval": "1s"})
+        await env.create_hub(sync_interval="1s")
         await env.create_form(LONG_FORM, configMaps=[near, far, kept])
         name = f"{LONG_UID}-{LONG_FORM}"
         assert len(name) == 244
@@ -61,7 +61,7 @@ async def test_colliding_node_name_belongs_to_first_pair_until_its_deletion(
 ) -> None:
     env.set_rows(("a", 1, "first"), ("a-b", 1, "second"))
     async with running_operator(env):
-        await env.create_hub(source={"syncInterval": "1s"})
+        await env.create_hub(sync_interval="1s")
         await env.create_form("b-c", configMaps=[entry("one", "{{ .uid }}-one")])
         await env.create_form("c", configMaps=[entry("two", "{{ .uid }}-two")])
         await env.wait_for_nodes("a-b-b-c", "a-b-c", "a-c")

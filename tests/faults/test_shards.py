@@ -16,7 +16,7 @@ NODES = 80
 
 async def create_tenants(env: Environment, uids: list[str]) -> None:
     env.set_rows(*((uid, 1, "pro") for uid in uids))
-    await env.create_hub(source={"syncInterval": "1s"})
+    await env.create_hub(sync_interval="1s")
     await env.create_form()
 
 

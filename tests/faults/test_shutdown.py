@@ -56,7 +56,7 @@ async def test_hanging_apiserver_does_not_delay_shutdown(
     env: Environment, replicas: Replicas
 ) -> None:
     env.set_rows(("acme", 1, "pro"))
-    await env.create_hub(source={"syncInterval": "1s"})
+    await env.create_hub(sync_interval="1s")
     await env.create_form()
     replica = await replicas()
     await wait_for_node_ready(env, "acme-web", within=30)
@@ -70,7 +70,7 @@ async def test_hanging_apiserver_does_not_delay_shutdown(
 
 async def test_shutdown_during_writes_is_clean(env: Environment, replicas: Replicas) -> None:
     env.set_rows(*((f"t{number:03}", 1, "pro") for number in range(60)))
-    await env.create_hub(source={"syncInterval": "1s"})
+    await env.create_hub(sync_interval="1s")
     await env.create_form()
     replica = await replicas()
     await eventually(lambda: len(replica.proxy.resource_writes()) > 30, within=30)

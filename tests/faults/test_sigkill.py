@@ -42,7 +42,7 @@ async def test_state_converges_after_repeated_sigkill(
     foreign = await create_foreign(env, other_namespace)
     model.write_rows()
     # All rounds together delete more rows than the guard allows in its window.
-    await env.create_hub(source={"syncInterval": "1s"}, deletionGuard={"disabled": True})
+    await env.create_hub(sync_interval="1s", deletionGuard={"disabled": True})
     await env.create_form("web", **form_spec(other_namespace, model.text))
     replica = await replicas()
     await wait_until_converged(model)

@@ -59,7 +59,7 @@ async def test_slow_name_templates_of_100_rows_delay_no_other_hub(
 ) -> None:
     replica = await start_leader(env, replicas)
     env.set_rows(*((f"t{number:03}", 1, "pro") for number in range(100)))
-    await env.create_hub(source={"syncInterval": "1s"})
+    await env.create_hub(sync_interval="1s")
     await env.create_form(configMaps=[config_map(nameTemplate=SLOW_NAME)])
 
     await assert_rows_are_ready(env, rows=6, within=2)
@@ -75,7 +75,7 @@ async def test_storm_of_nodes_at_the_template_limit_delays_no_other_hub(
 ) -> None:
     replica = await start_leader(env, replicas)
     env.set_rows(*((f"t{number:04}", 1, "pro") for number in range(STORM)))
-    await env.create_hub(source={"syncInterval": "1s"})
+    await env.create_hub(sync_interval="1s")
     await env.create_form(configMaps=[config_map(BOMB)])
     # The requests of that many nodes take seconds by themselves; their renders take a minute.
     await eventually(lambda: has_reported_nodes(env, STORM + 1), within=60, every=0.5)

@@ -38,7 +38,7 @@ class FirstRequestsFail:
 async def create_tenant(env: Environment) -> None:
     """Create a ready tenant with an earlier operator, and a row for a second one."""
     env.set_rows(("acme", 1, "pro"))
-    await env.create_hub(source={"syncInterval": "1s"})
+    await env.create_hub(sync_interval="1s")
     await env.create_form()
     async with running_operator(env):
         await wait_for_node_ready(env, "acme-web")

@@ -128,7 +128,7 @@ async def test_unreadable_rows_change_nothing(
         # Large enough that a truncated file lacks rows.
         filler = [(f"idle-{number}", 0, "x" * 500) for number in range(40)]
         env.set_rows(*ROWS, *filler)
-        await env.create_hub(source={"syncInterval": "1s"})
+        await env.create_hub(sync_interval="1s")
         await env.create_form()
         for uid, *_ in ROWS:
             await wait_for_node_ready(env, f"{uid}-web")
@@ -157,7 +157,7 @@ async def test_broken_source_does_not_delay_another_hub(env: Environment) -> Non
     env.set_rows(*ROWS)
     env.set_rows(("lone", 1, "pro"), file="other.db")
     async with running_operator(env, hub_workers=1):
-        await env.create_hub(source={"syncInterval": "1s"})
+        await env.create_hub(sync_interval="1s")
         await env.create_form()
         await wait_for_node_ready(env, "acme-web")
         other = {"sqlite": {"path": "other.db", "table": "tenants"}, "syncInterval": "1s"}

@@ -185,12 +185,23 @@ class Environment:
 
     # Objects
 
-    async def create_hub(self, name: str = "hub", **spec: Any) -> Object:
-        """Create a hub that reads the SQLite file, or the given `source`."""
+    async def create_hub(
+        self,
+        name: str = "hub",
+        *,
+        sync_interval: str = "1h",
+        confirm_after: str = "0s",
+        **spec: Any,
+    ) -> Object:
+        """Create a hub that reads the SQLite file, or the given `source`.
+
+        Unless a test is about these, its rows are read when the test forces it, and a vanished row
+        deletes at once.
+        """
         source = {
             "type": "sqlite",
             "sqlite": {"path": "rows.db", "table": "tenants"},
-            "syncInterval": "1h",
+            "syncInterval": sync_interval,
         }
         return await self._create(
             HUBS,
@@ -199,8 +210,7 @@ class Environment:
                 "source": source | spec.pop("source", {}),
                 "valueMappings": {"uid": "uid", "activate": "active"},
                 "extraValueMappings": {"plan": "plan"},
-                # A vanished row deletes at once: most tests are not about its confirmation.
-                "deletionGuard": {"confirmAfter": "0s"} | spec.pop("deletionGuard", {}),
+                "deletionGuard": {"confirmAfter": confirm_after} | spec.pop("deletionGuard", {}),
             }
             | spec,
         )

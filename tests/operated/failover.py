@@ -57,7 +57,7 @@ async def failover(env: Environment, blocker: WatchBlocker, *nodes: str) -> Asyn
     async with AsyncExitStack() as leading:
         leader = await leading.enter_async_context(candidate(env))
         await leader.context.synced()
-        await env.create_hub(source={"syncInterval": "1s"})
+        await env.create_hub(sync_interval="1s")
         await env.create_form()
         for name in nodes:
             await wait_for_node_ready(env, name)

@@ -41,7 +41,7 @@ async def tenants(env: Environment) -> Environment:
     """Three tenants that were provisioned by an operator that has stopped."""
     env.set_rows(*((uid, 1, "pro") for uid in TENANTS))
     async with running_operator(env):
-        await env.create_hub(source={"syncInterval": "1s"})
+        await env.create_hub(sync_interval="1s")
         # The Deployment is applied after the ConfigMap is ready.
         await env.create_form(deployments=[deployment(dependIds=["settings"])], secrets=[secret()])
         for uid in TENANTS:

@@ -15,7 +15,7 @@ CONFIRM_AFTER = f"{CONFIRM_SECONDS}s"
 
 async def create_tenants(env: Environment, confirm_after: str) -> None:
     env.set_rows(*ROWS)
-    await env.create_hub(deletionGuard={"confirmAfter": confirm_after})
+    await env.create_hub(confirm_after=confirm_after)
     await env.create_form()
 
 
@@ -51,7 +51,7 @@ async def test_row_of_the_past_does_not_confirm_an_absence(
 ) -> None:
     past = ("acme", 0, "pro")
     env.set_rows(*ROWS, past)
-    await env.create_hub(deletionGuard={"confirmAfter": "1h"})
+    await env.create_hub(confirm_after="1h")
     await env.create_form()
     async with env.run_controllers():
         await env.wait_for_nodes(*NODES)

@@ -222,7 +222,7 @@ async def test_missing_hub_label_is_restored(env: Environment) -> None:
 async def test_write_is_planned_again_if_the_lease_was_in_doubt(env: Environment) -> None:
     """The renewal may succeed a moment later; then the process goes on."""
     env.set_rows(*ROWS[:1])
-    await env.create_hub(source={"syncInterval": "1h"})
+    await env.create_hub(sync_interval="1h")
     await env.create_form()
     fenced = iter([True])
 
@@ -242,7 +242,7 @@ async def test_plan_that_fails_is_repeated_with_back_off(
 ) -> None:
     """Nodes change meanwhile, and each change reconciles the hub."""
     env.set_rows(*ROWS[:10])
-    await env.create_hub(source={"syncInterval": "1h"})
+    await env.create_hub(sync_interval="1h")
     await env.create_form()
     plans = 0
 

@@ -20,7 +20,7 @@ def env(env: Environment) -> Environment:
 @pytest.mark.timing
 async def test_idle_hub_sends_no_requests(env: Environment) -> None:
     env.set_rows(*ROWS)
-    await env.create_hub(source={"syncInterval": "1s"})
+    await env.create_hub(sync_interval="1s")
     await env.create_form()
 
     async with env.run_controllers():

@@ -137,7 +137,7 @@ async def test_changed_source_holds_every_deletion_above_the_count(env: Environm
 
 async def test_failed_read_changes_only_ready_condition(env: Environment) -> None:
     env.set_rows(*MANY[:3])
-    await env.create_hub(source={"syncInterval": "1s"})
+    await env.create_hub(sync_interval="1s")
     await env.create_form()
 
     async with env.run_controllers():
@@ -164,7 +164,7 @@ async def test_deleted_form_and_hub_delete_their_nodes_while_the_database_is_awa
     env: Environment,
 ) -> None:
     env.set_rows(*MANY[:3])
-    await env.create_hub(source={"syncInterval": "1s"}, deletionGuard={"confirmAfter": "1s"})
+    await env.create_hub(sync_interval="1s", confirm_after="1s")
     await env.create_form()
     await env.create_form("worker")
     workers = [f"{uid}-worker" for uid, *_ in MANY[:3]]

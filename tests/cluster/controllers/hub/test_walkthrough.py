@@ -56,7 +56,7 @@ async def test_deleted_form_deletes_its_nodes(env: Environment) -> None:
 
 async def test_deactivated_row_deletes_its_nodes(env: Environment) -> None:
     env.set_rows(*ROWS)
-    await env.create_hub(source={"syncInterval": "1s"})
+    await env.create_hub(sync_interval="1s")
     await env.create_form("web-app")
     await env.create_form("worker")
 

@@ -60,7 +60,7 @@ async def test_three_busy_hubs_do_not_block_another(env: Environment) -> None:
 
     async with env.run_controllers() as context:
         await eventually(lambda: env.requests.count("create") > 90)
-        await env.create_hub(source={"syncInterval": "1s"})
+        await env.create_hub(sync_interval="1s")
         await env.create_form()
         await eventually(lambda: NAMES[0] in {key.name for key, _ in context.nodes.cache.items()})
         assert env.requests.count("create") < 1500

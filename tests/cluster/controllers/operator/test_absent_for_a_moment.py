@@ -24,7 +24,7 @@ async def create_tenant(env: Environment, changes: str = "Poll") -> None:
     """Create a tenant with a volume claim, and wait for its objects."""
     env.set_rows(("acme", 1, "pro"), ("beta", 1, "pro"))
     source = {"syncInterval": "1s", "changes": changes}
-    await env.create_hub(source=source, deletionGuard={"confirmAfter": "2s"})
+    await env.create_hub(source=source, confirm_after="2s")
     spec = {
         "accessModes": ["ReadWriteOnce"],
         "resources": {"requests": {"storage": "1Gi"}},

@@ -29,7 +29,7 @@ NODE_NAMES = tuple(f"{uid}-web" for uid, *_ in ROWS)
 
 async def create_tenants(env: Environment, *config_maps: Object) -> None:
     env.set_rows(*ROWS)
-    await env.create_hub(deletionGuard={"confirmAfter": "0s"})
+    await env.create_hub(confirm_after="0s")
     await env.create_form(configMaps=list(config_maps or (config_map(),)))
     await env.wait_for_status(ready=9)
 
@@ -87,7 +87,7 @@ async def test_protected_hub_and_form_survive_a_deletion_while_the_operator_is_d
 async def test_protected_form_keeps_its_nodes_while_its_hub_goes_on(env: Environment) -> None:
     async with env.run_controllers():
         env.set_rows(*ROWS)
-        await env.create_hub(deletionGuard={"confirmAfter": "0s"})
+        await env.create_hub(confirm_after="0s")
         await env.create_form()
         await env.create_form("worker")
         await protect(env, FORMS, "web")
