@@ -63,7 +63,9 @@ def intercepted_operator(
     options = Options(
         sqlite_directory=env.directory, namespaces=watched_namespaces(env), timing=timing
     )
-    return Process(ProcessSettings(options=options), env.client.intercepted(interceptor))
+    process = Process(ProcessSettings(options=options), env.client.intercepted(interceptor))
+    env.context, env.registry = process.context, process.registry
+    return process
 
 
 @asynccontextmanager

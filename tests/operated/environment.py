@@ -57,6 +57,10 @@ def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+_WORK = ("workqueue_depth", "controller_runtime_active_workers")
+"""Metrics that are 0 while nothing is reconciled."""
+
+
 @dataclass(slots=True)
 class RequestRecorder:
     """Records API requests of the controllers except watches; can fail some of them."""
@@ -106,12 +110,13 @@ class Environment:
     clock: Callable[[], datetime] = _utc_now
     """The time of the API server and of the operator."""
     context: ControllerContext = field(init=False)
+    """Of the controllers that run or ran last, as is `registry`."""
 
     @asynccontextmanager
     async def run_controllers(self, shard: Shard | None = None) -> AsyncIterator[ControllerContext]:
         """Run hub and form controllers with their own caches."""
         self.registry = CollectorRegistry()
-        metrics = RuntimeMetrics.unexposed()
+        metrics = RuntimeMetrics(self.registry)
         client = self.client.intercepted(self.requests)
         options = Options(
             sqlite_directory=self.directory,
@@ -123,7 +128,8 @@ class Environment:
         context = self.context = replace(context, clock=self.clock)
         validator = FormValidator(context)
         recorders = [Recorder(client, f"{kind}-controller") for kind in ("lynqhub", "lynqform")]
-        hub_queue, form_queue = WorkQueue[ObjectKey](), WorkQueue[ObjectKey]()
+        hub_queue = WorkQueue[ObjectKey](metrics=metrics.queue("hub"))
+        form_queue = WorkQueue[ObjectKey](metrics=metrics.queue("form"))
         hubs = HubController(
             context,
             hub_queue,
@@ -143,8 +149,12 @@ class Environment:
         hubs.attach()
         forms.attach()
         controllers = (
-            Controller("hub", hub_queue, hubs.reconcile, workers=3),
-            Controller("form", form_queue, forms.reconcile, workers=2),
+            Controller(
+                "hub", hub_queue, hubs.reconcile, workers=3, metrics=metrics.controller("hub")
+            ),
+            Controller(
+                "form", form_queue, forms.reconcile, workers=2, metrics=metrics.controller("form")
+            ),
         )
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(run_in_background(context.run_caches()))
@@ -326,15 +336,22 @@ class Environment:
         await eventually(deleted, within=30, every=0.05)
 
     async def wait_until_idle(self) -> None:
-        """Wait until the controllers have sent and awaited no request for some time.
+        """Wait until the controllers have worked and sent requests for the last time.
 
-        It is longer than the interval between two status writes of a hub or form.
+        Then they rest longer than the interval between two status writes of a hub or form.
         """
         await settled(
-            lambda: (len(self.requests.sent), object() if self.requests.in_flight else None),
+            lambda: (len(self.requests.sent), object() if self._is_working() else None),
             seconds=self.timing.status_write_interval + 0.5,
             within=60,
         )
+
+    def _is_working(self) -> bool:
+        """Return whether requests, caches or keys are not done; a start may take seconds."""
+        if self.requests.in_flight or not self.context.has_synced:
+            return True
+        work = self.registry.restricted_registry(_WORK)
+        return any(sample.value for metric in work.collect() for sample in metric.samples)
 
     # Acting as the node controller
 

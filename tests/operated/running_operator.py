@@ -32,6 +32,7 @@ async def running_operator(
     )
     process = Process(settings, env.client.intercepted(env.requests))
     process.context = replace(process.context, clock=env.clock)
+    env.context, env.registry = process.context, process.registry
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         group.create_task(process.run(stop))
