@@ -147,13 +147,9 @@ class ObservedObject(Struct, frozen=True):
     """Whether we own fields of the object by operation Update."""
 
 
-class AttemptStage(Enum):
-    """What the attempt has come to."""
+class Recovery(Enum):
+    """What an attempt does about a request that failed."""
 
-    INCOMPLETE = auto()
-    """The live values of the ignored fields are read."""
-    FIRST = auto()
-    """The planned write is prepared or sent."""
     MIGRATED = auto()
     """The write conflicted with our own Update entry, which is migrated."""
     REBASED = auto()
@@ -170,6 +166,13 @@ class AttemptStage(Enum):
     """The write is rejected; our owner reference is removed from the object."""
 
 
+class FailedRequest(Struct, frozen=True):
+    """The last request that failed, and what the attempt does about it."""
+
+    recovery: Recovery
+    error: ApplyError
+
+
 class WriteAttempt(Struct, frozen=True, kw_only=True):
     """One write, the object that it is decided for, and the answers so far."""
 
@@ -178,10 +181,9 @@ class WriteAttempt(Struct, frozen=True, kw_only=True):
     owner: Owner
     now: datetime
     action: NextRequest | FinalResult
-    stage: AttemptStage = AttemptStage.FIRST
+    failure: FailedRequest | None = None
+    """None while the planned write is prepared or sent."""
     retries: int = 0
-    error: ApplyError | None = None
-    """The last error."""
 
     @property
     def facts(self) -> ResourceFacts:
@@ -200,26 +202,28 @@ class WriteAttempt(Struct, frozen=True, kw_only=True):
             return True
         return self.ignores_fields and self.write.method in {WriteMethod.APPLY, WriteMethod.MERGE}
 
+    @property
+    def recovery(self) -> Recovery | None:
+        """What the attempt does about the last request that failed; None if none has."""
+        return self.failure.recovery if self.failure else None
+
 
 def begin_write(
     observed: ObservedObject, write: Write, owner: Owner, now: datetime
 ) -> WriteAttempt:
     """Return the attempt of a planned write, with its first request."""
+    attempt = WriteAttempt(observed=observed, write=write, owner=owner, now=now, action=Refetch())
     if _lacks_live_values(observed.facts):
-        stage, refetch = AttemptStage.INCOMPLETE, Refetch()
-        return WriteAttempt(
-            observed=observed, write=write, owner=owner, now=now, action=refetch, stage=stage
-        )
-    action = ReadMetadata(for_migration=True)
-    attempt = WriteAttempt(observed=observed, write=write, owner=owner, now=now, action=action)
-    must_migrate = write.method is WriteMethod.APPLY and observed.has_update_entry
-    return attempt if must_migrate else _prepare(attempt)
+        return attempt
+    if write.method is WriteMethod.APPLY and observed.has_update_entry:
+        return replace(attempt, action=ReadMetadata(for_migration=True))
+    return _prepare(attempt)
 
 
 def on_metadata(attempt: WriteAttempt, metadata: Metadata) -> WriteAttempt:
     """Continue with the metadata of the live object."""
-    if attempt.stage is AttemptStage.REJECTED:
-        return _remove_reference(attempt, metadata)
+    if (failure := attempt.failure) and failure.recovery is Recovery.REJECTED:
+        return _remove_reference(attempt, failure.error, metadata)
     if attempt.action != ReadMetadata(for_migration=True):
         return _adapt(attempt, metadata)
     if patch := migration_patch(metadata):
@@ -229,44 +233,51 @@ def on_metadata(attempt: WriteAttempt, metadata: Metadata) -> WriteAttempt:
 
 def on_refetched(attempt: WriteAttempt, observed: ObservedObject | None) -> WriteAttempt:
     """Continue with the current object; None if it does not exist."""
-    if attempt.stage is AttemptStage.EXISTING:
-        return _found(attempt, observed)
-    if attempt.stage is AttemptStage.INCOMPLETE:
+    failure = attempt.failure
+    if failure is None:
         return _complete(attempt, observed)
+    if failure.recovery is Recovery.EXISTING:
+        return _found(attempt, observed)
     if rebased := _rebase(attempt, observed):
         return _prepare(rebased)
-    return _give_up(attempt) if attempt.stage is AttemptStage.RETRIED else _force(attempt)
+    is_retried = failure.recovery is Recovery.RETRIED
+    return _give_up(attempt, failure.error) if is_retried else _force(attempt, failure.error)
 
 
 def on_accepted(attempt: WriteAttempt) -> WriteAttempt:
     """Continue after a request that the API server accepted."""
-    match attempt.action:
-        case PatchMetadata() if attempt.stage is AttemptStage.REJECTED:
-            return _give_up(attempt)
-        case PatchMetadata() | DryRunApply():
+    match attempt.action, attempt.failure:
+        case PatchMetadata(), FailedRequest(recovery=Recovery.REJECTED, error=error):
+            return _give_up(attempt, error)
+        case PatchMetadata() | DryRunApply(), _:
             return _send(attempt)
+        case _, FailedRequest(recovery=Recovery.FORCED, error=error):
+            return replace(attempt, action=Accepted(conflicting_managers(error)))
         case _:
-            is_forced = attempt.stage is AttemptStage.FORCED
-            managers = conflicting_managers(attempt.error) if is_forced and attempt.error else ""
-            return replace(attempt, action=Accepted(managers))
+            return replace(attempt, action=Accepted())
 
 
 def on_error(attempt: WriteAttempt, error: ApplyError) -> WriteAttempt:
     """Continue after a request that failed."""
-    if attempt.stage is AttemptStage.REJECTED:
-        return _give_up(attempt)
-    failed = replace(attempt, error=error)
+    if (failure := attempt.failure) and failure.recovery is Recovery.REJECTED:
+        return _give_up(attempt, failure.error)
     if error.kind is not ApplyErrorKind.CONFLICT:
-        return _give_up(failed)
+        return _give_up(attempt, error)
     match attempt.action:
         case DryRunApply() if _OWN_MANAGERS.issuperset(error.managers):
             return _send(attempt)
         case Send(write=write) if write.method is WriteMethod.APPLY_NEW:
-            return replace(failed, stage=AttemptStage.EXISTING, action=Refetch())
+            return _recover(attempt, Recovery.EXISTING, error, Refetch())
         case Send():
-            return _resolve(failed, error)
+            return _resolve(attempt, error)
         case _:
-            return _give_up(failed)
+            return _give_up(attempt, error)
+
+
+def _recover(
+    attempt: WriteAttempt, recovery: Recovery, error: ApplyError, action: NextRequest
+) -> WriteAttempt:
+    return replace(attempt, failure=FailedRequest(recovery, error), action=action)
 
 
 def _found(attempt: WriteAttempt, observed: ObservedObject | None) -> WriteAttempt:
@@ -313,31 +324,30 @@ def _send(attempt: WriteAttempt) -> WriteAttempt:
     if attempt.is_pinned:
         pin = {"resourceVersion": attempt.observed.resource_version}
         obj = {**obj, "metadata": {**obj["metadata"], **pin}}
-    is_forced = attempt.stage is AttemptStage.FORCED
+    is_forced = attempt.recovery is Recovery.FORCED
     return replace(attempt, action=Send(replace(write, obj=obj, force=is_forced)))
 
 
 def _resolve(attempt: WriteAttempt, error: ApplyError) -> WriteAttempt:
     """Continue after a write that conflicted."""
     if not error.managers:
-        return _retry(attempt) if attempt.is_pinned else _give_up(attempt)
-    match attempt.stage:
-        case AttemptStage.FIRST if set(error.managers) == {FIELD_MANAGER}:
-            migration = ReadMetadata(for_migration=True)
-            return replace(attempt, stage=AttemptStage.MIGRATED, action=migration)
-        case AttemptStage.FIRST if attempt.ignores_fields:
-            return replace(attempt, stage=AttemptStage.REBASED, action=Refetch())
-        case AttemptStage.FIRST | AttemptStage.REBASED | AttemptStage.RETRIED:
-            return _force(attempt)
+        return _retry(attempt, error) if attempt.is_pinned else _give_up(attempt, error)
+    match attempt.recovery:
+        case None if set(error.managers) == {FIELD_MANAGER}:
+            return _recover(attempt, Recovery.MIGRATED, error, ReadMetadata(for_migration=True))
+        case None if attempt.ignores_fields:
+            return _recover(attempt, Recovery.REBASED, error, Refetch())
+        case None | Recovery.REBASED | Recovery.RETRIED:
+            return _force(attempt, error)
         case _:
-            return _give_up(attempt)
+            return _give_up(attempt, error)
 
 
-def _retry(attempt: WriteAttempt) -> WriteAttempt:
+def _retry(attempt: WriteAttempt, error: ApplyError) -> WriteAttempt:
     if attempt.retries == len(RETRY_DELAYS):
-        return _give_up(attempt)
-    refetch = Refetch(RETRY_DELAYS[attempt.retries])
-    return replace(attempt, stage=AttemptStage.RETRIED, retries=attempt.retries + 1, action=refetch)
+        return _give_up(attempt, error)
+    delay, retried = RETRY_DELAYS[attempt.retries], replace(attempt, retries=attempt.retries + 1)
+    return _recover(retried, Recovery.RETRIED, error, Refetch(delay))
 
 
 def _rebase(attempt: WriteAttempt, observed: ObservedObject | None) -> WriteAttempt | None:
@@ -355,40 +365,36 @@ def _rebase(attempt: WriteAttempt, observed: ObservedObject | None) -> WriteAtte
     return replace(attempt, observed=observed, write=replace(write, cause=attempt.write.cause))
 
 
-def _force(attempt: WriteAttempt) -> WriteAttempt:
+def _force(attempt: WriteAttempt, error: ApplyError) -> WriteAttempt:
     """Send the write with force if the policy allows it."""
     if not attempt.write.force:
-        return _restore_marks(attempt) or _give_up(attempt)
-    return _send(replace(attempt, stage=AttemptStage.FORCED))
+        return _restore_marks(attempt, error) or _give_up(attempt, error)
+    return _send(replace(attempt, failure=FailedRequest(Recovery.FORCED, error)))
 
 
-def _restore_marks(attempt: WriteAttempt) -> WriteAttempt | None:
+def _restore_marks(attempt: WriteAttempt, error: ApplyError) -> WriteAttempt | None:
     """Restore our labels and annotations if the conflict is about them; None if it is not."""
-    live, desired, error = attempt.facts.live, attempt.facts.desired, attempt.error
-    if live is None or desired is None or error is None or not error.disputes_marks:
-        return None
-    if attempt.write.cause is WriteCause.FOREIGN:
+    live, desired = attempt.facts.live, attempt.facts.desired
+    is_foreign = attempt.write.cause is WriteCause.FOREIGN
+    if live is None or desired is None or is_foreign or not error.disputes_marks:
         return None
     patch = restore_metadata_patch(desired.obj, live, attempt.owner)
-    return replace(attempt, stage=AttemptStage.RESTORED, action=PatchMetadata(patch))
+    return _recover(attempt, Recovery.RESTORED, error, PatchMetadata(patch))
 
 
-def _give_up(attempt: WriteAttempt) -> WriteAttempt:
-    error, resource = attempt.error, attempt.facts.resource
-    if error is None:
-        raise AssertionError("a write is given up only after an error")
+def _give_up(attempt: WriteAttempt, error: ApplyError) -> WriteAttempt:
     if error.kind is ApplyErrorKind.ALREADY_EXISTS:
         return replace(attempt, action=ObserveAgain(_CREATED_AND_DELETED))
-    rejection = rejection_of(error, attempt.write.ref, resource.conflict_policy)
-    is_first = attempt.stage is not AttemptStage.REJECTED and not rejection.is_transient
+    rejection = rejection_of(error, attempt.write.ref, attempt.facts.resource.conflict_policy)
+    is_first = attempt.recovery is not Recovery.REJECTED and not rejection.is_transient
     if is_first and releases_owner(attempt.facts, attempt.owner):
-        return replace(attempt, stage=AttemptStage.REJECTED, action=ReadMetadata())
+        return _recover(attempt, Recovery.REJECTED, error, ReadMetadata())
     return replace(attempt, action=Rejected(rejection))
 
 
-def _remove_reference(attempt: WriteAttempt, metadata: Metadata) -> WriteAttempt:
+def _remove_reference(attempt: WriteAttempt, error: ApplyError, metadata: Metadata) -> WriteAttempt:
     live, desired = attempt.facts.live, attempt.facts.desired
     if live is None or desired is None or metadata.uid != live.uid:
-        return _give_up(attempt)
+        return _give_up(attempt, error)
     patch = labels_tie_patch(desired.obj, live, attempt.owner, metadata)
     return replace(attempt, action=PatchMetadata(patch))
