@@ -12,9 +12,12 @@ from typing import Final
 from msgspec.structs import replace
 
 from lynq.api import LynqNode, ResourceState, TResource
+from lynq.controllers.children import Child
 from lynq.controllers.concurrency import gather_or_cancel
 from lynq.controllers.impersonation import ClientSelector
-from lynq.controllers.node.observe import ObservedResource, Observer, key_of
+from lynq.controllers.node.claims import NodeClaims
+from lynq.controllers.node.object_reader import ObjectReader, key_of
+from lynq.controllers.node.observed_resource import Blocked, ObservedResource, Resolved
 from lynq.controllers.node.state import NodeState
 from lynq.controllers.node.write import ResourceWrite, WriteResult
 from lynq.controllers.node.write_gate import WriteGate
@@ -22,7 +25,7 @@ from lynq.core.graph.model import Graph
 from lynq.core.node.decide import PassContext
 from lynq.core.node.masking import mask_readiness
 from lynq.core.node.objects import ObjectIdentity, ObjectRef, owner_of
-from lynq.core.node.state import ResourceOutcome, WriteCause
+from lynq.core.node.state import ResourceOutcome, Write, WriteCause
 from lynq.core.node.status import readiness_losses
 from lynq.core.node.step import ReconcileStep, next_step
 from lynq.telemetry import OperatorMetrics
@@ -42,11 +45,11 @@ class ApplyProgress:
     """The ids of the resources whose write was accepted."""
     changed: int = 0
     """Number of objects that were created or changed."""
-    adopted: list[ObservedResource] = field(default_factory=list)
+    adopted: list[Resolved] = field(default_factory=list)
     """Former orphans that the node owns again."""
-    foreign: list[ObservedResource] = field(default_factory=list)
+    foreign: list[Resolved] = field(default_factory=list)
     """Objects that existed before and were applied."""
-    taken_over: list[tuple[ObservedResource, str]] = field(default_factory=list)
+    taken_over: list[tuple[Resolved, str]] = field(default_factory=list)
     """Objects whose fields were taken over by force, with the previous managers."""
 
     @property
@@ -58,19 +61,24 @@ class ApplyProgress:
     def unresolved(self) -> list[TResource]:
         """The resources whose desired objects are not identified."""
         resources = self.observed.values()
-        return [resource.facts.resource for resource in resources if not resource.is_resolved]
+        return [resource.facts.resource for resource in resources if isinstance(resource, Blocked)]
+
+    def due_writes(self) -> list[tuple[Resolved, Write]]:
+        """Return the writes of the step, each with its resource; a blocked one has none."""
+        writes = ((self.observed[write.id], write) for write in self.step.writes)
+        return [(observed, write) for observed, write in writes if isinstance(observed, Resolved)]
 
     def contested_refs(self) -> Iterator[ObjectRef]:
         """Yield the observed objects that belong to another node."""
         for outcome in self.step.outcomes:
-            is_observed = self.observed[outcome.id].child is not None
-            if is_observed and outcome.state is ResourceState.CONFLICTED:
-                yield outcome.ref
+            match self.observed[outcome.id]:
+                case Resolved(child=Child()) if outcome.state is ResourceState.CONFLICTED:
+                    yield outcome.ref
 
     def is_outdated(self, identities: Collection[ObjectIdentity]) -> bool:
         """Return whether the cache has another state of one of these objects than was observed."""
         for resource in self.observed.values():
-            if resource.kind is not None and resource.ref.identity in identities:
+            if isinstance(resource, Resolved) and resource.ref.identity in identities:
                 observed, cached = resource.child, resource.kind.child(key_of(resource.ref))
                 if (observed and observed.live) != (cached and cached.live):
                     return True
@@ -83,13 +91,16 @@ class Applier:
     def __init__(
         self,
         clients: ClientSelector,
-        observer: Observer,
-        gate: WriteGate,
+        reader: ObjectReader,
         metrics: OperatorMetrics,
+        *,
+        claims: NodeClaims,
+        gate: WriteGate,
     ) -> None:
         self._clients = clients
+        self._reader = reader
+        self._claims = claims
         self._gate = gate
-        self._observer = observer
         self._metrics = metrics
 
     def plan(
@@ -116,21 +127,21 @@ class Applier:
         is_current: Callable[[], bool],
     ) -> ApplyProgress:
         """Send the writes of each step until no step is left, or the node has changed."""
-        client, observed = self._clients.client_for(node), progress.observed
-        while progress.step.writes and is_current():
+        client = self._clients.client_for(node)
+        while (writes := progress.due_writes()) and is_current():
             results = await gather_or_cancel(
                 self._send(
                     ResourceWrite(
-                        client, self._observer, node, state, observed[write.id], write, clock
+                        client, self._reader, self._claims, node, state, observed, write, clock
                     )
                 )
-                for write in progress.step.writes
+                for observed, write in writes
             )
             for result in results:
                 self._record(node, result, progress)
-            progress.step = _next_step(node, graph, observed, clock(), force=force)
+            progress.step = _next_step(node, graph, progress.observed, clock(), force=force)
         for outcome in progress.step.outcomes:
-            self._count_unsent(node, outcome, observed[outcome.id])
+            self._count_unsent(node, outcome, progress.observed[outcome.id])
         return progress
 
     async def _send(self, write: ResourceWrite) -> WriteResult:
@@ -171,7 +182,7 @@ class Applier:
     ) -> None:
         """Count a resource that needed no write, or could not be written, as an apply attempt."""
         kind, policy = outcome.ref.kind, str(observed.facts.resource.conflict_policy)
-        if observed.kind is None:
+        if isinstance(observed, Blocked):
             if outcome.state is ResourceState.FAILED:
                 self._metrics.record_apply(kind, "error", policy)
         elif observed.facts.was_written or observed.facts.is_deferred or outcome.write:

@@ -26,6 +26,7 @@ from lynq.controllers.impersonation import ClientSelector
 from lynq.controllers.node.apply import Applier
 from lynq.controllers.node.claims import NodeClaims
 from lynq.controllers.node.finalize import NodeFinalizer, retains_all
+from lynq.controllers.node.object_reader import ObjectReader
 from lynq.controllers.node.observe import Observer
 from lynq.controllers.node.prune import Pruner
 from lynq.controllers.node.reconcile import NodeChanged, NodeReconciler
@@ -75,18 +76,13 @@ class NodeController:
             timing=context.timing,
         )
         claims = NodeClaims(context, self._states)
+        self._reader = reader = ObjectReader(context.client, self.children, discovery)
         observer = Observer(
-            context.client,
-            clients,
-            self.children,
-            discovery,
-            self._render_pools,
-            current_key=context.current_key,
-            claims=claims,
+            reader, clients, self._render_pools, current_key=context.current_key, claims=claims
         )
         pruner = Pruner(
             clients,
-            observer,
+            reader,
             self.children,
             discovery,
             context.retained_ids,
@@ -94,7 +90,7 @@ class NodeController:
             gate=self._gate,
             timing=context.timing,
         )
-        applier = Applier(clients, observer, self._gate, context.operator_metrics)
+        applier = Applier(clients, reader, context.operator_metrics, claims=claims, gate=self._gate)
         self._reporter = StatusReporter(context, emitter, object_emitter, self._gate)
         self._reconciler = NodeReconciler(
             context,
@@ -106,7 +102,7 @@ class NodeController:
             claims=claims,
             gate=self._gate,
         )
-        self._finalizer = NodeFinalizer(context, observer, pruner, self._reporter)
+        self._finalizer = NodeFinalizer(context, reader, pruner, self._reporter)
         context.nodes.on_change(self._record_change)
 
     def attach(self) -> None:
@@ -133,7 +129,7 @@ class NodeController:
 
     async def prepare(self) -> None:
         """Watch the kinds in use, so that the first reconciles find synced caches."""
-        await self._reconciler.watch_kinds_in_use()
+        await self._reader.watch_kinds_in_use(self._context.nodes.values())
 
     async def reconcile(self, key: ObjectKey) -> Result:
         """Reconcile one LynqNode as far as its dependencies allow."""

@@ -16,7 +16,7 @@ from lynq.api.resource import all_resources
 from lynq.controllers.children import KindNotWatched
 from lynq.controllers.context import ControllerContext
 from lynq.controllers.definitions import DefinitionReader
-from lynq.controllers.node.observe import Observer
+from lynq.controllers.node.object_reader import ObjectReader
 from lynq.controllers.node.prune import Pruner, PruneResult
 from lynq.controllers.node.slow_render import LOOP_SECONDS
 from lynq.controllers.node.state import NodeState
@@ -52,12 +52,12 @@ class NodeFinalizer:
     def __init__(
         self,
         context: ControllerContext,
-        observer: Observer,
+        reader: ObjectReader,
         pruner: Pruner,
         reporter: StatusReporter,
     ) -> None:
         self._context = context
-        self._observer = observer
+        self._reader = reader
         self._pruner = pruner
         self._reporter = reporter
         self._definition = DefinitionReader(context.client, context.nodes.resource)
@@ -142,7 +142,7 @@ class NodeFinalizer:
         for resource in all_resources(node.spec):
             spec = resource.spec
             try:
-                kind = await self._observer.kind(str(spec.get("apiVersion")), str(spec.get("kind")))
+                kind = await self._reader.kind(str(spec.get("apiVersion")), str(spec.get("kind")))
                 namespaced = kind.resource.namespaced
                 # Its own deadline: renders of many deleted nodes must not block the event loop.
                 within = renderer.within(Deadline(LOOP_SECONDS))

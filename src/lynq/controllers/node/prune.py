@@ -32,7 +32,7 @@ from lynq.controllers.concurrency import gather_or_cancel
 from lynq.controllers.impersonation import ClientSelector
 from lynq.controllers.node.claims import NodeClaims
 from lynq.controllers.node.kube_errors import NODE_WIDE_ERRORS, is_transient
-from lynq.controllers.node.observe import Observer
+from lynq.controllers.node.object_reader import ObjectReader
 from lynq.controllers.node.release import ObjectChanged, ReleasedObject, release, retain
 from lynq.controllers.node.state import NodeState
 from lynq.controllers.node.write_gate import WriteGate
@@ -77,7 +77,7 @@ class Pruner:
     def __init__(
         self,
         clients: ClientSelector,
-        observer: Observer,
+        reader: ObjectReader,
         children: Children,
         discovery: Discovery,
         retained_ids: RetainedIds,
@@ -90,7 +90,7 @@ class Pruner:
         self._timing = timing
         self._claims = claims
         self._clients = clients
-        self._observer = observer
+        self._reader = reader
         self._children = children
         self._discovery = discovery
         self._retained_ids = retained_ids
@@ -257,7 +257,7 @@ class Pruner:
 
     async def _kind(self, ref: ObjectRef) -> WatchedKind:
         if ref.api_version:
-            return await self._observer.kind(ref.api_version, ref.kind, allow_outdated=True)
+            return await self._reader.kind(ref.api_version, ref.kind, allow_outdated=True)
         # An entry of the Go operator whose kind discovery did not find in any group.
         await self._discovery.of_kind(ref.kind)
         raise UnknownKind(f"the API server serves no {ref.kind}")
@@ -273,7 +273,7 @@ class Pruner:
             return cached
         if ref in state.absent:
             return None
-        child = await self._observer.fetch(kind, ref)
+        child = await self._reader.fetch(kind, ref)
         if cached and child is None:
             kind.store_deletion(_key(kind, ref), cached.live.uid)
         if child is None:
@@ -367,7 +367,7 @@ class Pruner:
                 propagation="Foreground" if deletion.is_foreground else "Background",
             )
         except NotFound as error:
-            self._observer.check_served(kind, error)
+            self._reader.check_served(kind, error)
             gone = True
         _log.info("object deleted", object=str(ref), gone=gone)
         if gone:

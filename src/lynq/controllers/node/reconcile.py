@@ -21,13 +21,16 @@ from lynq.api.initial_inventory import lists_objects
 from lynq.api.names import FINALIZER_NODE
 from lynq.api.node_metadata import is_deleting, is_paused
 from lynq.api.reasons import OrphanReason
-from lynq.api.resource import all_resources
-from lynq.controllers.children import KindNotWatched
-from lynq.controllers.concurrency import gather_or_cancel, run_beside
+from lynq.controllers.concurrency import run_beside
 from lynq.controllers.context import ControllerContext
 from lynq.controllers.node.apply import Applier, ApplyProgress
 from lynq.controllers.node.claims import NodeClaims
-from lynq.controllers.node.observe import ObservedResource, Observer
+from lynq.controllers.node.observe import Observer
+from lynq.controllers.node.observed_resource import (
+    ObservedResource,
+    Resolved,
+    lacks_heavy_render,
+)
 from lynq.controllers.node.prune import Pruner, PruneResult
 from lynq.controllers.node.state import NodeState, NodeStates
 from lynq.controllers.node.status import StatusReporter, status_report
@@ -55,7 +58,6 @@ from lynq.core.node.status import (
 from lynq.core.node.successor import Successors
 from lynq.core.node.variables import VariablesError, variables_of
 from lynq.kube import PartialObject, Result
-from lynq.kube.errors import KubeError
 
 _log = structlog.get_logger(__name__)
 
@@ -96,14 +98,6 @@ class NodeReconciler:
         self._reporter = reporter
         self._states = states
 
-    async def watch_kinds_in_use(self) -> None:
-        """Start the watch of every kind that a node has objects of."""
-        entries = (
-            entry for node in self._context.nodes.values() for entry in node.status.resources
-        )
-        kinds = {(entry.api_version, entry.kind) for entry in entries}
-        await gather_or_cancel(self._try_watch(*kind) for kind in kinds if all(kind))
-
     async def reconcile(self, node: LynqNode, state: NodeState) -> Result:
         """Reconcile a node as far as its dependencies allow."""
         started = time.monotonic()
@@ -115,8 +109,7 @@ class NodeReconciler:
         state.released.clear()
         inventory = inventory_of(node, desired.variables)
         observed = await self._observe(node, desired, inventory, state)
-        lacks_render = any(resource.lacks_heavy_render for resource in observed.values())
-        if lacks_render and _was_reported(node):
+        if lacks_heavy_render(observed.values()) and _was_reported(node):
             # The status stays as it is. The end of the render requeues the node, also if it was
             # reached since: a garbage collection can make any render heavy for a moment.
             return Result()
@@ -161,13 +154,6 @@ class NodeReconciler:
         )
         return self._requeue(node, status, progress, deadlines, forced)
 
-    async def _try_watch(self, api_version: str, kind: str) -> None:
-        try:
-            await self._observer.kind(api_version, kind)
-        except (KubeError, KindNotWatched):
-            # Reported by the resources of that kind, if it lasts.
-            return
-
     async def _with_finalizer(self, node: LynqNode) -> LynqNode:
         """Add the finalizer if it is missing; the hub creates nodes with it."""
         finalizers = node.metadata.finalizers
@@ -194,7 +180,6 @@ class NodeReconciler:
         has_shards = self._context.options.shard.count > 1
         return await self._observer.observe(
             node,
-            all_resources(node.spec),
             desired.variables,
             state,
             listed=objects_to_read(
@@ -355,7 +340,7 @@ class NodeReconciler:
 
 def _written_refs(observed: Mapping[str, ObservedResource]) -> list[ObjectRef]:
     """Return the objects that a forced reconcile writes."""
-    return [resource.ref for resource in observed.values() if resource.is_resolved]
+    return [resource.ref for resource in observed.values() if isinstance(resource, Resolved)]
 
 
 def _forced_apply(progress: ApplyProgress, *, is_due: bool, force: bool) -> ForcedApply:

@@ -8,7 +8,7 @@ back-off. The result of a request is kept, so that the request is not repeated.
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -16,7 +16,7 @@ from lynq.api import LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.api.resource import all_resources
 from lynq.controllers.node.live_bodies import LiveBodies
-from lynq.controllers.node.slow_render import PendingRender
+from lynq.controllers.node.rendering import BackgroundRenders
 from lynq.controllers.timing import DEFAULT_TIMING, Timing
 from lynq.core.node.objects import ObjectIdentity, ObjectRef
 from lynq.core.node.state import LastWrite, WriteCause, WriteRejection
@@ -35,33 +35,6 @@ class AppliedObject:
     """Time of the first rejection in a row; only set for a rejected write."""
 
 
-class RenderId(NamedTuple):
-    """A render of a resource: for this scope, of the whole manifest or of its metadata only."""
-
-    resource_id: str
-    namespaced: bool
-    with_body: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class CachedRender:
-    """A background render.
-
-    A slow one (keys, certificates) is kept until its object is written. A heavy one is kept if it
-    failed; its result can be large, and is kept for one reconcile.
-    """
-
-    inputs: object
-    """Values that the render depends on; other inputs need a new render."""
-    pending: PendingRender
-    is_slow: bool = False
-
-    @property
-    def has_heavy_result(self) -> bool:
-        """Whether it is a heavy render that succeeded."""
-        return not self.is_slow and self.pending.done() and not self.pending.exception()
-
-
 @dataclass(slots=True)
 class NodeState:
     """In-memory state of one node."""
@@ -76,8 +49,7 @@ class NodeState:
     unsent: set[ObjectRef] = field(default_factory=set)
     """Objects that were observed as absent, and whose write has been deferred ever since."""
     bodies: LiveBodies = field(default_factory=LiveBodies)
-    renders: dict[RenderId, CachedRender] = field(default_factory=dict)
-    """Background renders."""
+    renders: BackgroundRenders = field(default_factory=BackgroundRenders)
     unobservable_since: dict[str, datetime] = field(default_factory=dict)
     """Time of the first failed observation in a row, by resource id."""
     unserved_since: dict[ObjectRef, float] = field(default_factory=dict)
@@ -122,9 +94,7 @@ class NodeState:
             return
         self.generation = node.metadata.generation
         self.unobservable_since.clear()
-        ids = {resource.id for resource in all_resources(node.spec)}
-        for render_id in [key for key in self.renders if key.resource_id not in ids]:
-            self.drop_render(render_id)
+        self.renders.keep_only({resource.id for resource in all_resources(node.spec)})
         rejected = [ref for ref, applied in self.applied.items() if applied.last_write.rejection]
         for ref in rejected:
             del self.applied[ref]
@@ -144,16 +114,6 @@ class NodeState:
             return False
         since = self.unserved_since.setdefault(ref, discovered_at)
         return discovered_at - since >= self.timing.unknown_kind_tolerance.total_seconds()
-
-    def drop_render(self, render_id: RenderId) -> None:
-        """Forget a background render, and cancel it if it has not started."""
-        if render := self.renders.pop(render_id, None):
-            render.pending.cancel()
-
-    def drop_heavy_renders(self) -> None:
-        """Forget the results of heavy renders, once a reconcile has had all of them."""
-        for render_id in [key for key, kept in self.renders.items() if kept.has_heavy_result]:
-            del self.renders[render_id]
 
     def last_write(self, ref: ObjectRef) -> LastWrite | None:
         """Return our last write of an object."""
@@ -242,8 +202,7 @@ class NodeStates:
     def forget(self, key: ObjectKey) -> None:
         """Drop the state of a deleted node."""
         if state := self._states.pop(key, None):
-            for render_id in tuple(state.renders):
-                state.drop_render(render_id)
+            state.renders.keep_only(())
             self._set_contested(key, state, frozenset())
 
     def set_contested(self, node: LynqNode, refs: Iterable[ObjectRef]) -> None:

@@ -18,9 +18,11 @@ from msgspec.structs import replace
 from lynq.api import LynqNode
 from lynq.api.names import FIELD_MANAGER
 from lynq.controllers.children import Child, WatchedKind
+from lynq.controllers.node.claims import NodeClaims
 from lynq.controllers.node.kube_errors import NODE_WIDE_ERRORS, apply_error
 from lynq.controllers.node.live_bodies import decoded
-from lynq.controllers.node.observe import ObservedResource, Observer, key_of
+from lynq.controllers.node.object_reader import ObjectReader, key_of
+from lynq.controllers.node.observed_resource import Resolved
 from lynq.controllers.node.state import NodeState
 from lynq.core.node.apply_errors import ApplyError
 from lynq.core.node.conflict import (
@@ -56,8 +58,8 @@ class WriteResult(Struct, frozen=True):
     """The result of one write."""
 
     write: Write
-    before: ObservedResource
-    after: ObservedResource
+    before: Resolved
+    after: Resolved
     is_accepted: bool = False
     rejection: WriteRejection | None = None
     previous_managers: str = ""
@@ -76,10 +78,11 @@ class ResourceWrite:
     """One write, until the API server accepts or rejects it."""
 
     client: Client
-    observer: Observer
+    reader: ObjectReader
+    claims: NodeClaims
     node: LynqNode
     state: NodeState
-    observed: ObservedResource
+    observed: Resolved
     """The resource with the live object that the write is decided for."""
     write: Write
     clock: Callable[[], datetime]
@@ -88,17 +91,14 @@ class ResourceWrite:
 
     async def send(self) -> WriteResult:
         """Send the write, and every request that its conflicts need."""
-        kind = self.observed.kind
-        if kind is None:
-            raise AssertionError("a resource without a watched kind is not written")
         self.state.write_sent_at = asyncio.get_running_loop().time()
+        kind = self.observed.kind
         with kind.writing(key_of(self.write.ref)):
             return await self._send_to(kind)
 
     async def _send_to(self, kind: WatchedKind) -> WriteResult:
-        attempt = begin_write(
-            _observed_object(self.observed), self.write, owner_of(self.node), self.clock()
-        )
+        owner = owner_of(self.node)
+        attempt = begin_write(_observed_object(self.observed), self.write, owner, self.clock())
         while isinstance(attempt.action, NextRequest):
             attempt = await self._perform(attempt, kind)
         self.write = attempt.write
@@ -189,20 +189,18 @@ class ResourceWrite:
             case WriteMethod.REPLACE:
                 return await self.client.replace(resource, obj, manager=manager, into=into)
 
-    async def _refetch(self, kind: WatchedKind) -> ObservedResource | None:
+    async def _refetch(self, kind: WatchedKind) -> Resolved | None:
         """Read the object from the API server; None if it does not exist."""
-        observed = self.observed
-        owner, rendered = self.observer.claims.owner(self.node), observed.rendered
-        if rendered is None:
-            return None
+        observed, owner = self.observed, self.claims.owner(self.node)
         if not self._ignores_fields:
-            child = await self.observer.fetch(kind, observed.ref)
-            return await self.observer.with_live(observed, owner, child, None) if child else None
-        read = await self.observer.read(kind, observed.ref)
+            child = await self.reader.fetch(kind, observed.ref)
+            return await observed.with_live(self.claims, owner, child, None) if child else None
+        read = await self.reader.read(kind, observed.ref)
         if read is None:
             return None
-        refetched = await self.observer.with_live(observed, owner, *read)
-        return refetched.with_digest(self.state.bodies.record(refetched.facts, rendered, *read))
+        refetched = await observed.with_live(self.claims, owner, *read)
+        digest = self.state.bodies.record(refetched.facts, observed.rendered, *read)
+        return refetched.with_digest(digest)
 
     def _accept(self, kind: WatchedKind, previous_managers: str) -> WriteResult:
         obj, ref, cause = self._response, self.write.ref, self.write.cause
@@ -220,10 +218,10 @@ class ResourceWrite:
 
     def _written_digest(self, written: Child) -> bytes:
         """Return the digest of our fields after the write, without ignored ones."""
-        rendered = self.observed.rendered
-        if rendered is None or not self._ignores_fields:
+        facts, rendered = self.observed.facts, self.observed.rendered
+        if not self._ignores_fields:
             return written.live.digest
-        return self.state.bodies.record(self.observed.facts, rendered, written, self._response)
+        return self.state.bodies.record(facts, rendered, written, self._response)
 
     def _reject(self, rejected: Rejected) -> WriteResult:
         rejection, ref = rejected.rejection, self.write.ref
@@ -243,7 +241,7 @@ class ResourceWrite:
 
     def _result(
         self,
-        after: ObservedResource,
+        after: Resolved,
         *,
         is_accepted: bool = False,
         rejection: WriteRejection | None = None,
@@ -263,7 +261,7 @@ class ResourceWrite:
         return desired.hash if desired else ""
 
 
-def _observed_object(observed: ObservedResource) -> ObservedObject:
+def _observed_object(observed: Resolved) -> ObservedObject:
     child = observed.child
     if child is None:
         return ObservedObject(observed.facts)

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from lynq.api import LynqNode, NodeStatus
 from lynq.controllers.installation_key import CurrentKey
+from lynq.controllers.node.object_reader import ObjectReader
 from lynq.controllers.node.observe import Observer
 from lynq.controllers.node.reconcile import NodeReconciler
 from lynq.controllers.node.slow_render import RenderPools, TemplateKey
@@ -69,13 +70,12 @@ async def test_render_that_finishes_in_the_same_moment_changes_no_status() -> No
     context: Any = SimpleNamespace(clock=lambda: NOON, timing=Timing(), options=Options())
     # A reconcile that goes on to write would need more.
     nothing: Any = None
-    observer = Observer(
-        nothing, nothing, children, discovery, pools, current_key=CurrentKey(), claims=claims
-    )
+    reader = ObjectReader(nothing, children, discovery)
+    observer = Observer(reader, nothing, pools, current_key=CurrentKey(), claims=claims)
     reconciler = NodeReconciler(
         context, observer, nothing, nothing, nothing, states=nothing, claims=claims, gate=nothing
     )
     state = NodeState(node.metadata.uid)
     assert await reconciler.reconcile(node, state) == Result()
-    (render,) = state.renders.values()
+    (render,) = state.renders.by_id.values()
     assert render.pending.result() is RENDERED
