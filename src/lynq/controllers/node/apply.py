@@ -4,7 +4,7 @@ A rejected write is the failure of its resource only. An error that concerns eve
 a lost connection or a lost lease, ends the reconcile.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -12,23 +12,25 @@ from typing import Final
 from msgspec.structs import replace
 
 from lynq.api import LynqNode, ResourceState, TResource
+from lynq.api.node_metadata import is_deleting, is_paused
 from lynq.controllers.children import Child
 from lynq.controllers.concurrency import gather_or_cancel
+from lynq.controllers.context import ControllerContext
 from lynq.controllers.impersonation import ClientSelector
 from lynq.controllers.node.claims import NodeClaims
 from lynq.controllers.node.object_reader import ObjectReader, key_of
 from lynq.controllers.node.observed_resource import Blocked, ObservedResource, Resolved
-from lynq.controllers.node.state import NodeState
+from lynq.controllers.node.state import NodePass
 from lynq.controllers.node.write import ResourceWrite, WriteResult
 from lynq.controllers.node.write_gate import WriteGate
 from lynq.core.graph.model import Graph
 from lynq.core.node.decide import PassContext
 from lynq.core.node.masking import mask_readiness
 from lynq.core.node.objects import ObjectIdentity, ObjectRef, owner_of
+from lynq.core.node.schedule import ForcedApply, is_force_due
 from lynq.core.node.state import ResourceOutcome, Write, WriteCause
 from lynq.core.node.status import readiness_losses
 from lynq.core.node.step import ReconcileStep, next_step
-from lynq.telemetry import OperatorMetrics
 
 _APPLIED: Final = frozenset({ResourceState.READY, ResourceState.PROGRESSING})
 """States of a resource whose object has the desired content, ready or not."""
@@ -38,9 +40,14 @@ _APPLIED: Final = frozenset({ResourceState.READY, ResourceState.PROGRESSING})
 class ApplyProgress:
     """The progress of one reconcile."""
 
+    graph: Graph
     observed: dict[str, ObservedResource]
     """The resources by id, updated with the answer to each write."""
     step: ReconcileStep
+    is_force_due: bool
+    """Whether all resources have to be applied, changed or not."""
+    force: bool
+    """Whether they are applied now; False if that is deferred."""
     written: set[str] = field(default_factory=set)
     """The ids of the resources whose write was accepted."""
     changed: int = 0
@@ -56,6 +63,14 @@ class ApplyProgress:
     def has_deferred_writes(self) -> bool:
         """Whether a write of the reconcile was deferred."""
         return any(resource.facts.is_deferred for resource in self.observed.values())
+
+    @property
+    def forced_apply(self) -> ForcedApply:
+        """Whether the reconcile has applied all resources so far."""
+        if not self.is_force_due:
+            return ForcedApply.NOT_DUE
+        is_complete = self.force and not self.has_deferred_writes
+        return ForcedApply.COMPLETED if is_complete else ForcedApply.DEFERRED
 
     @property
     def unresolved(self) -> list[TResource]:
@@ -90,68 +105,72 @@ class Applier:
 
     def __init__(
         self,
+        context: ControllerContext,
         clients: ClientSelector,
         reader: ObjectReader,
-        metrics: OperatorMetrics,
         *,
         claims: NodeClaims,
         gate: WriteGate,
     ) -> None:
+        self._context = context
+        self._metrics = context.operator_metrics
         self._clients = clients
         self._reader = reader
         self._claims = claims
         self._gate = gate
-        self._metrics = metrics
 
     def plan(
-        self,
-        node: LynqNode,
-        graph: Graph,
-        observed: dict[str, ObservedResource],
-        *,
-        now: datetime,
-        force: bool,
+        self, node: LynqNode, graph: Graph, observed: dict[str, ObservedResource]
     ) -> ApplyProgress:
         """Return the first step, without a write."""
-        return ApplyProgress(observed, _next_step(node, graph, observed, now, force=force))
+        now, interval = self._context.clock(), self._context.options.force_reapply_interval
+        is_due = is_force_due(node, interval, now)
+        refs = [resource.ref for resource in observed.values() if isinstance(resource, Resolved)]
+        # All resources are applied together, or the quick ones would be applied again each time.
+        force = is_due and not self._gate.defer_any(node, refs)
+        step = _next_step(node, graph, observed, now, force=force)
+        return ApplyProgress(graph, observed, step, is_force_due=is_due, force=force)
 
-    async def apply(
-        self,
-        node: LynqNode,
-        graph: Graph,
-        progress: ApplyProgress,
-        state: NodeState,
-        *,
-        force: bool,
-        clock: Callable[[], datetime],
-        is_current: Callable[[], bool],
-    ) -> ApplyProgress:
+    async def apply(self, node_pass: NodePass, progress: ApplyProgress) -> None:
         """Send the writes of each step until no step is left, or the node has changed."""
+        node, clock = node_pass.node, self._context.clock
         client = self._clients.client_for(node)
-        while (writes := progress.due_writes()) and is_current():
+        while (writes := progress.due_writes()) and self._is_current(node):
             results = await gather_or_cancel(
                 self._send(
                     ResourceWrite(
-                        client, self._reader, self._claims, node, state, observed, write, clock
+                        client, self._reader, self._claims, node_pass, observed, write, clock
                     )
                 )
                 for observed, write in writes
             )
             for result in results:
                 self._record(node, result, progress)
-            progress.step = _next_step(node, graph, progress.observed, clock(), force=force)
+            progress.step = _next_step(
+                node, progress.graph, progress.observed, clock(), force=progress.force
+            )
         for outcome in progress.step.outcomes:
             self._count_unsent(node, outcome, progress.observed[outcome.id])
-        return progress
 
     async def _send(self, write: ResourceWrite) -> WriteResult:
-        ref, unsent = write.write.ref, write.state.unsent
+        ref, unsent = write.write.ref, write.node_pass.state.writes.unsent
         # Until the gate says otherwise, the write may have been sent.
         unsent.discard(ref)
-        result = await self._gate.send(write.node, ref, write.send)
+        result = await self._gate.send(write.node_pass.node, ref, write.send)
         if result is None and write.observed.child is None:
             unsent.add(ref)
         return result or write.deferred()
+
+    def _is_current(self, node: LynqNode) -> bool:
+        """Return whether the cache has no newer spec, deletion or pause of the node."""
+        cached = self._context.nodes.get(node.metadata.key)
+        return (
+            cached is not None
+            and cached.metadata.uid == node.metadata.uid
+            and cached.metadata.generation == node.metadata.generation
+            and not is_deleting(cached)
+            and not is_paused(cached)
+        )
 
     def _record(self, node: LynqNode, result: WriteResult, progress: ApplyProgress) -> None:
         """Record the result of a write in the progress and in the metrics."""

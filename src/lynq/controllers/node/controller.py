@@ -81,16 +81,9 @@ class NodeController:
             reader, clients, self._render_pools, current_key=context.current_key, claims=claims
         )
         pruner = Pruner(
-            clients,
-            reader,
-            self.children,
-            discovery,
-            context.retained_ids,
-            claims=claims,
-            gate=self._gate,
-            timing=context.timing,
+            context, clients, reader, self.children, discovery, claims=claims, gate=self._gate
         )
-        applier = Applier(clients, reader, context.operator_metrics, claims=claims, gate=self._gate)
+        applier = Applier(context, clients, reader, claims=claims, gate=self._gate)
         self._reporter = StatusReporter(context, emitter, object_emitter, self._gate)
         self._reconciler = NodeReconciler(
             context,
@@ -178,7 +171,7 @@ class NodeController:
     async def _restore_bucket(self, node: LynqNode) -> None:
         """Label a node for its shard, with what only this process may have observed of it."""
         metadata = {"labels": {LABEL_BUCKET: bucket_label(*node.metadata.key)}}
-        if self._states.of(node).retain_all:
+        if self._states.of(node).finalizer.retain_all:
             metadata["annotations"] = {ANNOTATION_RETAIN: TRUE}
         await self._context.nodes.patch(node, metadata)
 
@@ -204,10 +197,10 @@ class NodeController:
             return
         self.children.start_watches(new)
         if is_deleting(new):
-            state = self._states.of(new)
-            if state.deletion_observed_at is None:
-                state.deletion_observed_at = asyncio.get_running_loop().time()
-            state.retain_all = state.retain_all or retains_all(new)
+            finalizer = self._states.of(new).finalizer
+            if finalizer.deletion_observed_at is None:
+                finalizer.deletion_observed_at = asyncio.get_running_loop().time()
+            finalizer.retain_all = finalizer.retain_all or retains_all(new)
 
     def _node_changed(self, key: ObjectKey, old: LynqNode | None, new: LynqNode | None) -> None:
         if new is None:

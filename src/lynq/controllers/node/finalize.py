@@ -19,7 +19,7 @@ from lynq.controllers.definitions import DefinitionReader
 from lynq.controllers.node.object_reader import ObjectReader
 from lynq.controllers.node.prune import Pruner, PruneResult
 from lynq.controllers.node.slow_render import LOOP_SECONDS
-from lynq.controllers.node.state import NodeState
+from lynq.controllers.node.state import FinalizerState, NodePass, NodeState
 from lynq.controllers.node.status import StatusReporter
 from lynq.core.guard.protection import blocking, deletion_blocked
 from lynq.core.node import events
@@ -66,38 +66,35 @@ class NodeFinalizer:
         """Prune the objects as far as possible now; remove the finalizer if none remains."""
         if FINALIZER_NODE not in node.metadata.finalizers:
             return Result()
-        started = time.monotonic()
+        node_pass = NodePass.for_finalizer(node, state)
         items = await self._items(node)
-        retain_all = await self._retains_all(node, state)
+        retain_all = await self._retains_all(node, state.finalizer)
         if retain_all:
-            node = await self._with_retain_annotation(node)
+            node = node_pass.node = await self._with_retain_annotation(node)
         if obj := self._blocking(node):
-            return self._report_blocked(node, obj, state)
-        state.blocked_by = ""
-        pruned = await self._pruner.prune(
-            node,
-            items,
-            state,
-            OrphanReason.LYNQ_NODE_DELETED,
-            clock=self._context.clock,
-            retain_all=retain_all,
-        )
-        self._emit_events(node, pruned, state)
+            return self._report_blocked(node, obj, state.finalizer)
+        state.finalizer.blocked_by = ""
+        reason = OrphanReason.LYNQ_NODE_DELETED
+        pruned = await self._pruner.prune(node_pass, items, reason, retain_all=retain_all)
+        self._emit_events(node_pass, pruned)
         if not pruned.remaining:
-            await self._remove_finalizer(node, seconds=time.monotonic() - started)
+            await self._remove_finalizer(node_pass)
             return Result()
         await self._report_remaining(node, pruned)
-        state.finalize_attempts += 1
-        backoff = self._context.timing.node_finalizer_backoff
-        return Result(backoff.delay(state.finalize_attempts - 1))
+        return self._retry(state.finalizer)
 
-    async def _retains_all(self, node: LynqNode, state: NodeState) -> bool:
-        if state.retain_all or retains_all(node):
+    def _retry(self, progress: FinalizerState) -> Result:
+        progress.attempts += 1
+        backoff = self._context.timing.node_finalizer_backoff
+        return Result(backoff.delay(progress.attempts - 1))
+
+    async def _retains_all(self, node: LynqNode, progress: FinalizerState) -> bool:
+        if progress.retain_all or retains_all(node):
             return True
-        if not state.is_deletion_explicit:
-            state.retain_all = await self._definition.is_deleted(state.deletion_observed_at)
-            state.is_deletion_explicit = not state.retain_all
-        return state.retain_all
+        if not progress.is_deletion_explicit:
+            progress.retain_all = await self._definition.is_deleted(progress.deletion_observed_at)
+            progress.is_deletion_explicit = not progress.retain_all
+        return progress.retain_all
 
     def _blocking(self, node: LynqNode) -> LynqHub | LynqForm | LynqNode | None:
         hubs = (self._context.hubs.get(key) for key in hubs_by_owner(node))
@@ -105,16 +102,14 @@ class NodeFinalizer:
         return blocking(node, hub, self._context.forms.get(form_of(node)))
 
     def _report_blocked(
-        self, node: LynqNode, obj: LynqHub | LynqForm | LynqNode, state: NodeState
+        self, node: LynqNode, obj: LynqHub | LynqForm | LynqNode, progress: FinalizerState
     ) -> Result:
         """Emit the event once, and check again later: hub and form do not requeue their nodes."""
         uid = obj.metadata.uid
-        if state.blocked_by != uid:
-            state.blocked_by = uid
+        if progress.blocked_by != uid:
+            progress.blocked_by = uid
             self._reporter.emit(node, [deletion_blocked(obj)])
-        state.finalize_attempts += 1
-        backoff = self._context.timing.node_finalizer_backoff
-        return Result(backoff.delay(state.finalize_attempts - 1))
+        return self._retry(progress)
 
     async def _with_retain_annotation(self, node: LynqNode) -> LynqNode:
         """Persist the retain decision, so that a new leader honors it."""
@@ -153,7 +148,8 @@ class NodeFinalizer:
             items.append(InventoryItem(resource.id, rendered.ref, is_listed=False))
         return items
 
-    def _emit_events(self, node: LynqNode, pruned: PruneResult, state: NodeState) -> None:
+    def _emit_events(self, node_pass: NodePass, pruned: PruneResult) -> None:
+        node, progress = node_pass.node, node_pass.state.finalizer
         is_hub_deleting = self._is_hub_deleting(node)
         for item, uid in pruned.retained:
             self._reporter.emit(node, [events.retained(item)])
@@ -164,18 +160,19 @@ class NodeFinalizer:
         for released in pruned.released:
             event = events.released(released.item, kept_fields=released.kept_fields)
             self._reporter.emit(node, [event])
-        failed = [outcome for outcome in pruned.remaining if outcome.ref in state.prune_errors]
+        failed = [outcome for outcome in pruned.remaining if outcome.ref in node_pass.prune_errors]
         messages = tuple(outcome.message for outcome in failed)
-        if failed and messages != state.reported_prune_errors:
+        if failed and messages != progress.reported_errors:
             self._reporter.emit(node, [events.cleanup_failed(failed)])
-        state.reported_prune_errors = messages
+        progress.reported_errors = messages
 
     def _is_hub_deleting(self, node: LynqNode) -> bool:
         name = node.metadata.annotations.get(ANNOTATION_HUB_ID, "")
         hub = self._context.hubs.get(ObjectKey(node.metadata.namespace, name))
         return hub is not None and is_deleting(hub)
 
-    async def _remove_finalizer(self, node: LynqNode, *, seconds: float) -> None:
+    async def _remove_finalizer(self, node_pass: NodePass) -> None:
+        node, seconds = node_pass.node, time.monotonic() - node_pass.started
         finalizers = [name for name in node.metadata.finalizers if name != FINALIZER_NODE]
         try:
             await self._context.nodes.patch(node, {"finalizers": finalizers or None})

@@ -157,19 +157,19 @@ class _Observation:
         child = kind.child(key_of(ref)) or await self._uncached_child(kind, ref)
         record = self.records.get(ref.identity, NOT_APPLIED)
         # The status that records an accepted write may be postponed.
-        if (written := self.state.last_write(ref)) and not written.rejection:
+        if (written := self.state.writes.last_write(ref)) and not written.rejection:
             record = record._replace(was_applied=True)
         observed = Resolved(ResourceFacts(resource=resource, record=record), kind, rendered)
         if child is not None and ignores_fields(resource):
             observed = await self._observe_ignoring(observed, child)
         else:
             observed = await self._with_live(observed, child, None)
-        last_write = self.state.last_write(ref) or self._baseline(observed.facts)
+        last_write = self.state.writes.last_write(ref) or self._baseline(observed.facts)
         return replace(observed, facts=replace(observed.facts, last_write=last_write))
 
     async def _observe_ignoring(self, observed: Resolved, child: Child) -> Resolved:
         """Observe an object with ignored fields; read it if our managed fields changed."""
-        bodies, rendered = self.state.bodies, observed.rendered
+        bodies, rendered = self.state.writes.bodies, observed.rendered
         body = bodies.get(rendered.ref, child)
         observed = await self._with_live(observed, child, body)
         digest = bodies.digest(observed.facts, child)
@@ -213,7 +213,7 @@ class _Observation:
         # The scope of the kind may be unknown. The namespace only appears in messages then.
         rendered = self.renderer.render(resource, namespaced=namespaced)
         desired = prepare(rendered, resource, self.owner)
-        last_write = self.state.record_rejection(
+        last_write = self.state.writes.record_rejection(
             desired.ref, desired.hash, WriteRejection(problem), self.now
         )
         facts = ResourceFacts(
@@ -223,7 +223,7 @@ class _Observation:
 
     async def _uncached_child(self, kind: WatchedKind, ref: ObjectRef) -> Child | None:
         """Read an object that no cache holds, if the node may have applied it before."""
-        is_absent = ref.identity not in self.listed or ref in self.state.unsent
+        is_absent = ref.identity not in self.listed or ref in self.state.writes.unsent
         return None if is_absent else await self.reader.fetch(kind, ref)
 
     def _baseline(self, facts: ResourceFacts) -> LastWrite | None:
@@ -234,7 +234,7 @@ class _Observation:
         if live.annotations.get(ANNOTATION_APPLIED_HASH) != desired.hash:
             return None
         digest = _reported_digest(self.node, desired.ref) or live.digest
-        return self.state.record_baseline(desired.ref, desired.hash, digest, self.now)
+        return self.state.writes.record_baseline(desired.ref, desired.hash, digest, self.now)
 
 
 def _reported_digest(node: LynqNode, ref: ObjectRef) -> bytes:

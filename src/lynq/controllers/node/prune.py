@@ -29,15 +29,14 @@ from lynq.controllers.children import (
     WatchedKind,
 )
 from lynq.controllers.concurrency import gather_or_cancel
+from lynq.controllers.context import ControllerContext
 from lynq.controllers.impersonation import ClientSelector
 from lynq.controllers.node.claims import NodeClaims
 from lynq.controllers.node.kube_errors import NODE_WIDE_ERRORS, is_transient
 from lynq.controllers.node.object_reader import ObjectReader
 from lynq.controllers.node.release import ObjectChanged, ReleasedObject, release, retain
-from lynq.controllers.node.state import NodeState
+from lynq.controllers.node.state import NodePass
 from lynq.controllers.node.write_gate import WriteGate
-from lynq.controllers.retained_ids import RetainedIds
-from lynq.controllers.timing import Timing
 from lynq.core.graph.build import entries_of
 from lynq.core.node.inventory import InventoryItem
 from lynq.core.node.objects import ObjectRef, owner_of
@@ -76,24 +75,22 @@ class Pruner:
 
     def __init__(
         self,
+        context: ControllerContext,
         clients: ClientSelector,
         reader: ObjectReader,
         children: Children,
         discovery: Discovery,
-        retained_ids: RetainedIds,
         *,
         claims: NodeClaims,
         gate: WriteGate,
-        timing: Timing,
     ) -> None:
+        self._context = context
         self._gate = gate
-        self._timing = timing
         self._claims = claims
         self._clients = clients
         self._reader = reader
         self._children = children
         self._discovery = discovery
-        self._retained_ids = retained_ids
 
     def applied_objects(self, node: LynqNode) -> list[InventoryItem]:
         """Return the cached objects that the node has applied, regardless of its status.
@@ -120,12 +117,10 @@ class Pruner:
 
     async def prune(
         self,
-        node: LynqNode,
+        node_pass: NodePass,
         items: Iterable[InventoryItem],
-        state: NodeState,
         reason: OrphanReason,
         *,
-        clock: Callable[[], datetime],
         held: Mapping[InventoryItem, str] = MappingProxyType({}),
         confirm: Callable[[], Awaitable[None]] | None = None,
         retain_all: bool = False,
@@ -136,9 +131,7 @@ class Pruner:
         `confirm` runs before each wave, and raises if nothing may be deleted after all.
         `retain_all` overrides the deletion policies.
         """
-        result = PruneResult()
-        state.prune_errors.clear()
-        state.outdated.clear()
+        node, result = node_pass.node, PruneResult()
         located = {
             each: held.get(item, "")
             for item in (*items, *held)
@@ -152,11 +145,11 @@ class Pruner:
         deferred: set[ObjectRef] = set()
         while True:
             candidates = await gather_or_cancel(
-                self._candidate(item, node, policies, state, until=until)
+                self._candidate(item, node_pass, policies, until=until)
                 for item, until in located.items()
             )
             # A deletion that failed or was deferred is retried in a later reconcile.
-            tried = deferred | state.prune_errors.keys()
+            tried = deferred | node_pass.prune_errors.keys()
             step = next_prune_step(entries, candidates, owner, reason)
             read_at = asyncio.get_running_loop().time()
             if step.needs_contenders(tried):
@@ -170,7 +163,7 @@ class Pruner:
             if confirm:
                 await confirm()
             sent = await gather_or_cancel(
-                self._send(deletion, node, state, result, clock(), read_at=read_at)
+                self._send(deletion, node_pass, result, self._context.clock(), read_at=read_at)
                 for deletion in wave
             )
             deferred |= {
@@ -180,7 +173,7 @@ class Pruner:
             }
 
     def _retained(self, node: LynqNode) -> frozenset[str]:
-        return self._retained_ids.of(form_of(node))
+        return self._context.retained_ids.of(form_of(node))
 
     async def _locate(self, item: InventoryItem) -> list[InventoryItem]:
         """Return the items that an inventory item may refer to.
@@ -214,17 +207,16 @@ class Pruner:
     async def _candidate(
         self,
         item: InventoryItem,
-        node: LynqNode,
+        node_pass: NodePass,
         policies: Mapping[str, DeletionPolicy],
-        state: NodeState,
         *,
         until: str,
     ) -> PruneCandidate:
-        problem = state.prune_errors.get(item.ref, "")
+        state, problem = node_pass.state.prune, node_pass.prune_errors.get(item.ref, "")
         try:
             kind = await self._kind(item.ref)
             state.unserved_since.pop(item.ref, None)
-            child = await self._observe(kind, item.ref, state)
+            child = await self._observe(kind, item.ref, node_pass)
         except NODE_WIDE_ERRORS:
             raise
         except (GroupUnavailable, KindNotWatched) as error:
@@ -243,14 +235,14 @@ class Pruner:
         live = child.live if child else None
         if live and live.uid in state.deletion_requested:
             live = replace(live, is_deleting=True)
-        if live and live.uid in state.released:
+        if live and live.uid in node_pass.gone.released:
             live = None
         return PruneCandidate(
             item,
             live,
             policies.get(item.id),
             problem,
-            contender=self._claims.contender(item.ref, node),
+            contender=self._claims.contender(item.ref, node_pass.node),
             held_until=until,
             version=child.resource_version if child else "",
         )
@@ -262,40 +254,42 @@ class Pruner:
         await self._discovery.of_kind(ref.kind)
         raise UnknownKind(f"the API server serves no {ref.kind}")
 
-    async def _observe(self, kind: WatchedKind, ref: ObjectRef, state: NodeState) -> Child | None:
+    async def _observe(
+        self, kind: WatchedKind, ref: ObjectRef, node_pass: NodePass
+    ) -> Child | None:
         """Return the live object; one that is not in the cache is read.
 
         The cache is not used for an object that has changed since, nor for a kind whose watch was
         lost: no event would report that an object was deleted.
         """
         cached = kind.child(_key(kind, ref))
-        if cached and not kind.is_unwatched and ref not in state.outdated:
+        if cached and not kind.is_unwatched and ref not in node_pass.outdated:
             return cached
-        if ref in state.absent:
+        if ref in node_pass.gone.absent:
             return None
         child = await self._reader.fetch(kind, ref)
         if cached and child is None:
             kind.store_deletion(_key(kind, ref), cached.live.uid)
         if child is None:
-            state.absent.add(ref)
+            node_pass.gone.absent.add(ref)
         return child
 
     async def _send(
         self,
         deletion: ObjectDeletion,
-        node: LynqNode,
-        state: NodeState,
+        node_pass: NodePass,
         result: PruneResult,
         now: datetime,
         *,
         read_at: float,
     ) -> bool:
         """Delete, release or retain an object; return False if that is deferred."""
+        node = node_pass.node
 
         async def execute() -> bool:
             # A node may have come to desire the object meanwhile. The next step retains the object.
             if deletion.retain or not await self._is_contested(deletion.item.ref, node, read_at):
-                await self._execute(deletion, node, state, result, now)
+                await self._execute(deletion, node_pass, result, now)
             return True
 
         return bool(await self._gate.send(node, deletion.item.ref, execute))
@@ -304,19 +298,14 @@ class Pruner:
         """Return whether another node desires an object; its contenders were read at `read_at`."""
         if self._claims.contender(ref, node):
             return True
-        if asyncio.get_running_loop().time() - read_at < self._timing.contenders_lifetime:
+        if asyncio.get_running_loop().time() - read_at < self._context.timing.contenders_lifetime:
             return False
         return ref.identity in await self._claims.current_contenders(node)
 
     async def _execute(
-        self,
-        deletion: ObjectDeletion,
-        node: LynqNode,
-        state: NodeState,
-        result: PruneResult,
-        now: datetime,
+        self, deletion: ObjectDeletion, node_pass: NodePass, result: PruneResult, now: datetime
     ) -> None:
-        item = deletion.item
+        node, item = node_pass.node, deletion.item
         kind = await self._kind(item.ref)
         client, owner = self._clients.client_for(node), owner_of(node)
         try:
@@ -324,26 +313,26 @@ class Pruner:
                 kept_fields = await release(client, kind, deletion, owner)
                 released = ReleasedObject(item, deletion.uid, kept_fields=kept_fields)
                 result.released.append(released)
-                state.released.add(deletion.uid)
+                node_pass.gone.released.add(deletion.uid)
             elif deletion.retain:
                 await retain(client, kind, deletion, owner, now)
                 result.retained.append((item, deletion.uid))
             else:
                 with kind.writing(_key(kind, item.ref)):
-                    await self._delete(kind, deletion, node, state)
+                    await self._delete(kind, deletion, node_pass)
                 result.deleted.append(item)
         except NODE_WIDE_ERRORS:
             raise
         except (ObjectChanged, KubeError) as error:
             has_changed = isinstance(error, ObjectChanged | Conflict | NotFound)
             may_pass = has_changed or (isinstance(error, KubeError) and is_transient(error))
-            if may_pass and item.ref not in state.outdated:
+            if may_pass and item.ref not in node_pass.outdated:
                 # Decided again with the live object, once.
-                state.outdated.add(item.ref)
-                state.absent.discard(item.ref)
+                node_pass.outdated.add(item.ref)
+                node_pass.gone.absent.discard(item.ref)
                 return
             verb = "release" if deletion.release else "retain" if deletion.retain else "delete"
-            state.prune_errors[item.ref] = (
+            node_pass.prune_errors[item.ref] = (
                 "concurrent modification; retrying"
                 if has_changed
                 else f"could not {verb} the object; retrying: {error}"
@@ -351,12 +340,12 @@ class Pruner:
             _log.warning("object not pruned", object=str(item.ref), error=str(error))
 
     async def _delete(
-        self, kind: WatchedKind, deletion: ObjectDeletion, node: LynqNode, state: NodeState
+        self, kind: WatchedKind, deletion: ObjectDeletion, node_pass: NodePass
     ) -> None:
-        ref = deletion.item.ref
+        node, ref = node_pass.node, deletion.item.ref
         self._clients.check_deletion(node, ref)
         # One that was just read belongs to the node: no other node adopts it now.
-        version = None if ref in state.outdated else deletion.version
+        version = None if ref in node_pass.outdated else deletion.version
         try:
             gone = await self._clients.client_for(node).delete(
                 kind.resource,
@@ -372,9 +361,9 @@ class Pruner:
         _log.info("object deleted", object=str(ref), gone=gone)
         if gone:
             kind.store_deletion(_key(kind, ref), deletion.uid)
-            state.absent.add(ref)
+            node_pass.gone.absent.add(ref)
         else:
-            state.deletion_requested.add(deletion.uid)
+            node_pass.state.prune.deletion_requested.add(deletion.uid)
 
 
 def _policies(node: LynqNode, retained: frozenset[str]) -> dict[str, DeletionPolicy]:

@@ -1,10 +1,14 @@
-"""In-memory state of each node between two reconciles; it is lost at a restart, without harm.
+"""In-memory state of each node between two passes; it is lost at a restart, without harm.
 
 It serves three ends. Our own writes are recorded, so that a change by another field manager is
 recognized as drift. A write that is rejected, or reverted by another controller, is retried with
 back-off. The result of a request is kept, so that the request is not repeated.
+
+A `NodeState` has one part per step that reads it again in a later pass. What the steps of one pass
+only tell each other is in its `NodePass`, and ends with it.
 """
 
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -36,84 +40,14 @@ class AppliedObject:
 
 
 @dataclass(slots=True)
-class NodeState:
-    """In-memory state of one node."""
+class WriteHistory:
+    """The last writes of a node's objects, and what they were decided by."""
 
-    uid: str
     timing: Timing = DEFAULT_TIMING
-    unsigned_since: datetime | None = None
-    """Time since which the node waits for its hub to restore it."""
-    generation: int = 0
-    """metadata.generation of the node at the last reconcile."""
     applied: dict[ObjectRef, AppliedObject] = field(default_factory=dict)
     unsent: set[ObjectRef] = field(default_factory=set)
     """Objects that were observed as absent, and whose write has been deferred ever since."""
     bodies: LiveBodies = field(default_factory=LiveBodies)
-    renders: BackgroundRenders = field(default_factory=BackgroundRenders)
-    unobservable_since: dict[str, datetime] = field(default_factory=dict)
-    """Time of the first failed observation in a row, by resource id."""
-    unserved_since: dict[ObjectRef, float] = field(default_factory=dict)
-    """Time since which the API server does not serve the kind of an object to prune."""
-    deletion_requested: set[str] = field(default_factory=set)
-    """The uids of objects that were deleted and still have finalizers."""
-    released: set[str] = field(default_factory=set)
-    """The uids of objects that were released, until the next reconcile."""
-    absent: set[ObjectRef] = field(default_factory=set)
-    """Objects to prune that the API server reported as not found."""
-    outdated: set[ObjectRef] = field(default_factory=set)
-    """Objects to prune that have changed since they were cached."""
-    prune_errors: dict[ObjectRef, str] = field(default_factory=dict)
-    """Why objects could not be deleted or retained."""
-    reported_prune_errors: tuple[str, ...] = ()
-    """The prune errors of the last event."""
-    retain_all: bool = False
-    """Whether the node was deleted with `--cascade=orphan`, or together with its CRD."""
-    deletion_observed_at: float | None = None
-    """The time of the event loop at which the deletion of the node was first observed."""
-    is_deletion_explicit: bool = False
-    """Whether the CRD of nodes still existed after the deletion of the node."""
-    finalize_attempts: int = 0
-    """Number of reconciles since the deletion of the node."""
-    blocked_by: str = ""
-    """The uid of the protected object that was reported to block the deletion of the node."""
-    row_changed_at: datetime | None = None
-    """When the row changed, until the node is Ready with it."""
-    write_sent_at: float = 0.0
-    """The time of the event loop at which the last write of an object was sent."""
-    status_written_at: datetime = _NEVER
-    progress_postponed_at: datetime | None = None
-    """When the first status of a new node was postponed; None if it was not."""
-    unreported_changes: int = 0
-    """Number of objects that were changed since the last report."""
-    contested: frozenset[ObjectIdentity] = frozenset()
-    """Desired objects that belong to another node."""
-
-    def reset_on_new_generation(self, node: LynqNode) -> None:
-        """Forget rejections and renders of an older spec, so that the new one is tried at once."""
-        if node.metadata.generation == self.generation:
-            return
-        self.generation = node.metadata.generation
-        self.unobservable_since.clear()
-        self.renders.keep_only({resource.id for resource in all_resources(node.spec)})
-        rejected = [ref for ref, applied in self.applied.items() if applied.last_write.rejection]
-        for ref in rejected:
-            del self.applied[ref]
-
-    def is_briefly_unobservable(self, resource_id: str, now: datetime) -> bool:
-        """Record a failed observation; return whether the failure may still be transient."""
-        since = self.unobservable_since.setdefault(resource_id, now)
-        return now - since < self.timing.transient_error_tolerance
-
-    def is_confirmed_unserved(self, ref: ObjectRef, discovered_at: float | None) -> bool:
-        """Record that a kind is not served; return whether two discoveries far apart agree.
-
-        `discovered_at` is the monotonic time of a discovery that all groups have responded to;
-        None if one has not, so that nothing is proven.
-        """
-        if discovered_at is None:
-            return False
-        since = self.unserved_since.setdefault(ref, discovered_at)
-        return discovered_at - since >= self.timing.unknown_kind_tolerance.total_seconds()
 
     def last_write(self, ref: ObjectRef) -> LastWrite | None:
         """Return our last write of an object."""
@@ -155,12 +89,150 @@ class NodeState:
         self.applied[ref] = AppliedObject(last_write, now)
         return last_write
 
+    def forget_rejections(self) -> None:
+        """Forget the rejected writes, so that they are tried again at once."""
+        rejected = [ref for ref, applied in self.applied.items() if applied.last_write.rejection]
+        for ref in rejected:
+            del self.applied[ref]
+
     def keep_only(self, refs: set[ObjectRef]) -> None:
         """Forget all objects but these."""
         for ref in self.applied.keys() - refs:
             del self.applied[ref]
         self.unsent &= refs
         self.bodies.keep_only(refs)
+
+
+@dataclass(slots=True)
+class GoneObjects:
+    """Objects to prune that are known to be gone."""
+
+    absent: set[ObjectRef] = field(default_factory=set)
+    """Objects that the API server reported as not found."""
+    released: set[str] = field(default_factory=set)
+    """The uids of objects that were released."""
+
+
+@dataclass(slots=True)
+class PruneState:
+    """The objects to prune."""
+
+    timing: Timing = DEFAULT_TIMING
+    unserved_since: dict[ObjectRef, float] = field(default_factory=dict)
+    """Time since which the API server does not serve the kind of an object to prune."""
+    deletion_requested: set[str] = field(default_factory=set)
+    """The uids of objects that were deleted and still have finalizers."""
+    gone: GoneObjects = field(default_factory=GoneObjects)
+    """The objects that the last pass found gone: the finalizer does not read them again."""
+
+    def is_confirmed_unserved(self, ref: ObjectRef, discovered_at: float | None) -> bool:
+        """Record that a kind is not served; return whether two discoveries far apart agree.
+
+        `discovered_at` is the monotonic time of a discovery that all groups have responded to;
+        None if one has not, so that nothing is proven.
+        """
+        if discovered_at is None:
+            return False
+        since = self.unserved_since.setdefault(ref, discovered_at)
+        return discovered_at - since >= self.timing.unknown_kind_tolerance.total_seconds()
+
+
+@dataclass(slots=True)
+class FinalizerState:
+    """The progress of a deleted node's finalizer."""
+
+    deletion_observed_at: float | None = None
+    """The time of the event loop at which the deletion of the node was first observed."""
+    is_deletion_explicit: bool = False
+    """Whether the CRD of nodes still existed after the deletion of the node."""
+    retain_all: bool = False
+    """Whether the node was deleted with `--cascade=orphan`, or together with its CRD."""
+    attempts: int = 0
+    """Number of reconciles since the deletion of the node."""
+    blocked_by: str = ""
+    """The uid of the protected object that was reported to block the deletion of the node."""
+    reported_errors: tuple[str, ...] = ()
+    """The prune errors of the last event."""
+
+
+@dataclass(slots=True)
+class ReportState:
+    """What was reported of a node, and what was not yet."""
+
+    status_written_at: datetime = _NEVER
+    progress_postponed_at: datetime | None = None
+    """When the first status of a new node was postponed; None if it was not."""
+    unreported_changes: int = 0
+    """Number of objects that were changed since the last report."""
+    row_changed_at: datetime | None = None
+    """When the row changed, until the node is Ready with it."""
+
+
+@dataclass(slots=True)
+class NodeState:
+    """In-memory state of one node."""
+
+    uid: str
+    timing: Timing = DEFAULT_TIMING
+    unsigned_since: datetime | None = None
+    """Time since which the node waits for its hub to restore it."""
+    generation: int = 0
+    """metadata.generation of the node at the last reconcile."""
+    unobservable_since: dict[str, datetime] = field(default_factory=dict)
+    """Time of the first failed observation in a row, by resource id."""
+    contested: frozenset[ObjectIdentity] = frozenset()
+    """Desired objects that belong to another node."""
+    renders: BackgroundRenders = field(default_factory=BackgroundRenders)
+    writes: WriteHistory = field(init=False)
+    prune: PruneState = field(init=False)
+    finalizer: FinalizerState = field(default_factory=FinalizerState)
+    report: ReportState = field(default_factory=ReportState)
+
+    def __post_init__(self) -> None:
+        """Create the parts that depend on the timing."""
+        self.writes, self.prune = WriteHistory(self.timing), PruneState(self.timing)
+
+    def reset_on_new_generation(self, node: LynqNode) -> None:
+        """Forget rejections and renders of an older spec, so that the new one is tried at once."""
+        if node.metadata.generation == self.generation:
+            return
+        self.generation = node.metadata.generation
+        self.unobservable_since.clear()
+        self.renders.keep_only({resource.id for resource in all_resources(node.spec)})
+        self.writes.forget_rejections()
+
+    def is_briefly_unobservable(self, resource_id: str, now: datetime) -> bool:
+        """Record a failed observation; return whether the failure may still be transient."""
+        since = self.unobservable_since.setdefault(resource_id, now)
+        return now - since < self.timing.transient_error_tolerance
+
+
+@dataclass(slots=True)
+class NodePass:
+    """One pass over a node: a reconcile, or a round of its finalizer."""
+
+    node: LynqNode
+    """The node as it was read, or with the status that the pass has written."""
+    state: NodeState
+    gone: GoneObjects
+    started: float = field(default_factory=time.monotonic)
+    write_sent_at: float = 0.0
+    """The time of the event loop at which the last write of an object was sent."""
+    outdated: set[ObjectRef] = field(default_factory=set)
+    """Objects to prune that have changed since they were cached."""
+    prune_errors: dict[ObjectRef, str] = field(default_factory=dict)
+    """Why objects could not be deleted or retained."""
+
+    @classmethod
+    def for_reconcile(cls, node: LynqNode, state: NodeState, started: float) -> "NodePass":
+        """Return a reconcile: an object that was gone may be back."""
+        state.prune.gone = GoneObjects()
+        return cls(node, state, state.prune.gone, started)
+
+    @classmethod
+    def for_finalizer(cls, node: LynqNode, state: NodeState) -> "NodePass":
+        """Return a round of the finalizer, which goes on where the last pass has ended."""
+        return cls(node, state, state.prune.gone)
 
 
 def _reverts(

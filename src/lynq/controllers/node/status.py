@@ -27,7 +27,7 @@ from lynq.controllers.context import ControllerContext
 from lynq.controllers.events import EventEmitter
 from lynq.controllers.node.apply import ApplyProgress
 from lynq.controllers.node.prune import PruneResult
-from lynq.controllers.node.state import NodeState
+from lynq.controllers.node.state import NodePass, NodeState, ReportState
 from lynq.controllers.node.write_gate import WriteGate
 from lynq.core.node import events
 from lynq.core.node.inventory import InventoryItem, unresolved_items
@@ -86,15 +86,14 @@ class StatusReporter:
 
     async def report(
         self,
-        node: LynqNode,
-        state: NodeState,
+        node_pass: NodePass,
         status: NodeStatus,
         progress: ApplyProgress,
         pruned: PruneResult,
-        *,
-        seconds: float,
     ) -> timedelta | None:
         """Publish a reconcile; return the delay if the status write is postponed, else None."""
+        node, state = node_pass.node, node_pass.state.report
+        seconds = time.monotonic() - node_pass.started
         _log_changes(status, progress, pruned, seconds)
         state.unreported_changes += progress.changed
         has_more = _has_more_than_progress(progress, pruned)
@@ -120,7 +119,7 @@ class StatusReporter:
         self, node: LynqNode, state: NodeState, status: NodeStatus, invalid: InvalidNode
     ) -> timedelta | None:
         """Publish why no resource of a node can be applied; return as `report` does."""
-        delay = await self._write(node, state, status)
+        delay = await self._write(node, state.report, status)
         if delay is None:
             self.emit(node, events.invalid_events(node.status, invalid))
             self._context.operator_metrics.record_node_status(node.metadata.key, status)
@@ -130,8 +129,8 @@ class StatusReporter:
         self, node: LynqNode, state: NodeState, status: NodeStatus
     ) -> LynqNode:
         """Write the status that lists new objects; return the node with it."""
-        await self._send(node, state, status)
-        _record_row_change(node, state, status)
+        await self._send(node, state.report, status)
+        _record_row_change(node, state.report, status)
         return self._context.nodes.get(node.metadata.key) or node
 
     async def write_now(self, node: LynqNode, status: NodeStatus) -> None:
@@ -157,7 +156,7 @@ class StatusReporter:
             self.emit_for_object(item.ref, uid, event)
 
     def _postpone_progress(
-        self, node: LynqNode, state: NodeState, status: NodeStatus
+        self, node: LynqNode, state: ReportState, status: NodeStatus
     ) -> timedelta | None:
         """Return for how long the progress of a new node waits, while the API server is busy."""
         if not self._context.client.is_busy:
@@ -177,7 +176,7 @@ class StatusReporter:
         return await self._context.nodes.patch(node, {"labels": {LABEL_CONFLICTED: label}})
 
     async def _write(
-        self, node: LynqNode, state: NodeState, status: NodeStatus
+        self, node: LynqNode, state: ReportState, status: NodeStatus
     ) -> timedelta | None:
         if status == node.status:
             return None
@@ -187,13 +186,13 @@ class StatusReporter:
         await self._send(node, state, status)
         return None
 
-    async def _send(self, node: LynqNode, state: NodeState, status: NodeStatus) -> None:
+    async def _send(self, node: LynqNode, state: ReportState, status: NodeStatus) -> None:
         started = time.monotonic()
         if await self._context.nodes.write_status(node, status):
             self._gate.record_status_write(time.monotonic() - started)
             state.status_written_at = self._context.clock()
 
-    def _record_metrics(self, node: LynqNode, state: NodeState, status: NodeStatus) -> None:
+    def _record_metrics(self, node: LynqNode, state: ReportState, status: NodeStatus) -> None:
         self._context.operator_metrics.record_node_status(node.metadata.key, status)
         _record_row_change(node, state, status)
         if state.row_changed_at and is_true(status.conditions, ConditionType.READY):
@@ -202,7 +201,7 @@ class StatusReporter:
             state.row_changed_at = None
 
 
-def _record_row_change(node: LynqNode, state: NodeState, status: NodeStatus) -> None:
+def _record_row_change(node: LynqNode, state: ReportState, status: NodeStatus) -> None:
     """Record the change of the row in a new write of the hub, until the node is Ready with it."""
     if status.observed_update_start != node.status.observed_update_start:
         state.row_changed_at = row_changed_at(node)

@@ -15,7 +15,6 @@ import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lynq.api import LynqNode
 from lynq.api.names import FIELD_MANAGER
 from lynq.controllers.children import Child, WatchedKind
 from lynq.controllers.node.claims import NodeClaims
@@ -23,7 +22,7 @@ from lynq.controllers.node.kube_errors import NODE_WIDE_ERRORS, apply_error
 from lynq.controllers.node.live_bodies import decoded
 from lynq.controllers.node.object_reader import ObjectReader, key_of
 from lynq.controllers.node.observed_resource import Resolved
-from lynq.controllers.node.state import NodeState
+from lynq.controllers.node.state import NodePass, WriteHistory
 from lynq.core.node.apply_errors import ApplyError
 from lynq.core.node.conflict import (
     Accepted,
@@ -80,8 +79,7 @@ class ResourceWrite:
     client: Client
     reader: ObjectReader
     claims: NodeClaims
-    node: LynqNode
-    state: NodeState
+    node_pass: NodePass
     observed: Resolved
     """The resource with the live object that the write is decided for."""
     write: Write
@@ -91,13 +89,13 @@ class ResourceWrite:
 
     async def send(self) -> WriteResult:
         """Send the write, and every request that its conflicts need."""
-        self.state.write_sent_at = asyncio.get_running_loop().time()
+        self.node_pass.write_sent_at = asyncio.get_running_loop().time()
         kind = self.observed.kind
         with kind.writing(key_of(self.write.ref)):
             return await self._send_to(kind)
 
     async def _send_to(self, kind: WatchedKind) -> WriteResult:
-        owner = owner_of(self.node)
+        owner = owner_of(self.node_pass.node)
         attempt = begin_write(_observed_object(self.observed), self.write, owner, self.clock())
         while isinstance(attempt.action, NextRequest):
             attempt = await self._perform(attempt, kind)
@@ -131,7 +129,7 @@ class ResourceWrite:
             return on_error(attempt, self._error(error))
 
     def _error(self, error: KubeError) -> ApplyError:
-        return apply_error(error, explanation_mask(self.node, self.observed.facts))
+        return apply_error(error, explanation_mask(self.node_pass.node, self.observed.facts))
 
     async def _answer(self, attempt: WriteAttempt, kind: WatchedKind) -> WriteAttempt:
         resource, ref = kind.resource, self.write.ref
@@ -191,7 +189,7 @@ class ResourceWrite:
 
     async def _refetch(self, kind: WatchedKind) -> Resolved | None:
         """Read the object from the API server; None if it does not exist."""
-        observed, owner = self.observed, self.claims.owner(self.node)
+        observed, owner = self.observed, self.claims.owner(self.node_pass.node)
         if not self._ignores_fields:
             child = await self.reader.fetch(kind, observed.ref)
             return await observed.with_live(self.claims, owner, child, None) if child else None
@@ -199,7 +197,7 @@ class ResourceWrite:
         if read is None:
             return None
         refetched = await observed.with_live(self.claims, owner, *read)
-        digest = self.state.bodies.record(refetched.facts, observed.rendered, *read)
+        digest = self._history.bodies.record(refetched.facts, observed.rendered, *read)
         return refetched.with_digest(digest)
 
     def _accept(self, kind: WatchedKind, previous_managers: str) -> WriteResult:
@@ -211,7 +209,7 @@ class ResourceWrite:
         is_cached = child is not None and child.resource_version == obj.metadata.resource_version
         digest = self._written_digest(child if child and is_cached else kind.child_of(obj))
         now = self.clock()
-        last_write = self.state.record_write(ref, self._content_hash, digest, cause, now)
+        last_write = self._history.record_write(ref, self._content_hash, digest, cause, now)
         _log.info("resource written", resource=self.write.id, object=str(ref), cause=cause.value)
         after = self.observed.with_child(child).with_last_write(last_write, was_written=True)
         return self._result(after, is_accepted=True, previous_managers=previous_managers)
@@ -221,13 +219,13 @@ class ResourceWrite:
         facts, rendered = self.observed.facts, self.observed.rendered
         if not self._ignores_fields:
             return written.live.digest
-        return self.state.bodies.record(facts, rendered, written, self._response)
+        return self._history.bodies.record(facts, rendered, written, self._response)
 
     def _reject(self, rejected: Rejected) -> WriteResult:
         rejection, ref = rejected.rejection, self.write.ref
         # The back-off begins with the answer: a webhook that hangs is an error after ten seconds.
         now = self.clock()
-        last_write = self.state.record_rejection(ref, self._content_hash, rejection, now)
+        last_write = self._history.record_rejection(ref, self._content_hash, rejection, now)
         after = self.observed.with_last_write(last_write, was_written=True)
         if not rejected.is_reported:
             return self._result(after)
@@ -250,6 +248,10 @@ class ResourceWrite:
         return WriteResult(
             self.write, self.observed, after, is_accepted, rejection, previous_managers
         )
+
+    @property
+    def _history(self) -> WriteHistory:
+        return self.node_pass.state.writes
 
     @property
     def _ignores_fields(self) -> bool:
