@@ -10,9 +10,11 @@ import asyncio
 import functools
 import selectors
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
 from threading import Lock
-from typing import Any, ParamSpec, TypeVar, TypeVarTuple, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, TypeVarTuple, cast
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -68,7 +70,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         self._jumping.hold()
         work.add_done_callback(lambda _: self._jumping.release())
 
-    def run_in_executor(  # type: ignore[override]
+    def run_in_executor(
         self, executor: Any, func: Callable[[*Ts], T], *args: *Ts
     ) -> asyncio.Future[T]:
         """Run a function in a thread, which time waits for."""

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
+from urllib.parse import parse_qsl
 
 from msgspec.json import decode, encode
 
@@ -37,6 +38,7 @@ from memory.watches import Watch, Watches
 
 Body = dict[str, Any]
 
+_MAX_BODY: Final = 3 * 1024 * 1024
 _ADMIN: Final = "system:admin"
 _MANAGER: Final = "lynq"
 """The field manager of a request without one: the name in the User-Agent of the client."""
@@ -217,6 +219,9 @@ class MemoryApiServer:
     async def send(self, request: Request) -> Response:
         """Answer a request."""
         await asyncio.sleep(self.latency)
+        path, has_query, query = request.path.partition("?")
+        if has_query:
+            request = replace(request, path=path, query=dict(parse_qsl(query)))
         fault = next((each for each in self._faults if each.matches(request)), None)
         if fault is not None:
             fault.hits += 1
@@ -242,6 +247,8 @@ class MemoryApiServer:
         if call is None:
             return Response(404, {"content-type": "text/plain"}, b"404 page not found\n")
         self._authorize(call)
+        if len(request.body or b"") > _MAX_BODY:
+            raise refused(413, f"Request entity too large: limit is {_MAX_BODY}")
         return self._answer_call(call)
 
     def _answer_call(self, call: _Call) -> Response:
@@ -334,7 +341,10 @@ class MemoryApiServer:
         query, resource = call.query, call.target.kind.resource
         version, start = self.store.version, ""
         if token := query.get("continue"):
-            position = json.loads(b64decode(token))
+            try:
+                position = json.loads(b64decode(token))
+            except ValueError as error:
+                raise refused(400, f"continue key is not valid: {error}") from None
             version, start = position["rv"], position["start"]
         try:
             objects = self.store.at(version, resource.name)
@@ -455,7 +465,10 @@ def _has_subresource(kind: ServedKind, subresource: str) -> bool:
 
 
 def _selector(query: Mapping[str, str]) -> Selector:
-    return selector(query.get("labelSelector", ""), query.get("fieldSelector", ""))
+    try:
+        return selector(query.get("labelSelector", ""), query.get("fieldSelector", ""))
+    except ValueError as error:
+        raise refused(400, str(error)) from None
 
 
 def _position(key: Key) -> str:

@@ -24,7 +24,7 @@ class ControllerManager:
         self._pending: dict[Key, None] = {}
         self._due: list[tuple[datetime, Key]] = []
         self._controllers = (
-            GarbageCollector(registry, self.add),
+            GarbageCollector(registry),
             NamespaceController(registry),
             JobController(registry, self._add_at),
             DeploymentController(registry, self._add_at),

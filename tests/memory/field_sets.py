@@ -152,6 +152,17 @@ def fields_of(value: Any, kind: FieldType) -> FieldSet:
     return result
 
 
+def duplicate_item(value: Any, kind: FieldType, path: str = "") -> str:
+    """Return the path of a list with two items of the same keys; "" if there is none."""
+    listed = parts(value, kind) or []
+    if len({element for element, *_ in listed}) < len(listed):
+        return path
+    for element, part, part_kind, _ in listed:
+        if found := duplicate_item(part, part_kind, path + _segment(element)):
+            return found
+    return ""
+
+
 def named_members(fields: FieldSet, kind: FieldType) -> FieldSet:
     """Return the set with every inner field that the schema names as a member."""
     result = FieldSet(set(fields.members))
@@ -233,10 +244,7 @@ def without(value: Any, fields: FieldSet, kind: FieldType) -> Any:
 
 
 def merged(live: Any, config: Any, kind: FieldType) -> Any:
-    """Return the live value with the fields of an applied manifest.
-
-    New items of a list follow the live ones.
-    """
+    """Return the live value with the fields of an applied manifest."""
     if isinstance(live, dict) and isinstance(config, dict) and not kind.is_atomic:
         result = dict(live)
         for key, part in config.items():
@@ -245,7 +253,28 @@ def merged(live: Any, config: Any, kind: FieldType) -> Any:
     is_list = isinstance(live, list) and isinstance(config, list)
     if not is_list or kind.list_type is ListType.ATOMIC:
         return config
-    items = {element: item for element, item, _, _ in parts(live, kind) or ()}
-    for element, item, item_kind, _ in parts(config, kind) or ():
-        items[element] = merged(items.get(element), item, item_kind)
-    return list(items.values())
+    return _merged_items(live, config, kind)
+
+
+def _merged_items(live: list[Any], config: list[Any], kind: FieldType) -> list[Any]:
+    """Return the items of both lists; those of both are in the order of the manifest."""
+    old = {element: item for element, item, _, _ in parts(live, kind) or ()}
+    new = {element: item for element, item, _, _ in parts(config, kind) or ()}
+    item_kind = kind.element or FieldType()
+    shared = [element for element in new if element in old]
+    result: list[Any] = []
+    left, right = list(old), list(new)
+    while left or right:
+        if left and left[0] in new and (not shared or left[0] != shared[0]):
+            # Of both lists, and not the next one: it comes where the manifest has it.
+            left.pop(0)
+        elif left and left[0] not in new:
+            result.append(old[left.pop(0)])
+        else:
+            element = right.pop(0)
+            if element in old:
+                shared.remove(element)
+            if left and left[0] == element:
+                left.pop(0)
+            result.append(merged(old.get(element), new[element], item_kind))
+    return result

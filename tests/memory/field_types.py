@@ -7,9 +7,11 @@ here; every other list is atomic, which is true for most, and every other object
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from functools import cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Any, Final
+
+from msgspec.json import decode, encode
 
 Schema = Mapping[str, Any]
 
@@ -167,7 +169,13 @@ def built_in_type(kind: str) -> FieldType:
 
 def custom_type(schema: Schema) -> FieldType:
     """Return the type of a custom kind; its metadata is that of every kind."""
-    root = _of_schema(schema)
+    return _custom_type(encode(schema))
+
+
+@lru_cache(maxsize=64)
+def _custom_type(schema: bytes) -> FieldType:
+    """Return the type of a schema in JSON: every test installs the same ones."""
+    root = _of_schema(decode(schema))
     return FieldType(fields={**root.fields, "metadata": METADATA, **_TYPE_META})
 
 

@@ -1,8 +1,7 @@
 """The garbage collector and the namespace controller.
 
 The garbage collector finds owners by apiVersion, kind, name and uid. An owner of a kind that is not
-served counts as existing: nothing is deleted for it. Dependents of an owner that is deleted in the
-foreground block it if their reference says so, as with the `gc` admission plugin off.
+served, and a namespaced one of a cluster-scoped object, count as existing: nothing is deleted.
 """
 
 from collections.abc import Callable
@@ -40,10 +39,9 @@ def _with_metadata(**fields: Any) -> Callable[[Body], Body]:
 class GarbageCollector:
     """Deletes objects without owners, and ends deletions in the foreground and orphaning ones."""
 
-    def __init__(self, registry: Registry, add: Callable[[Key], None]) -> None:
+    def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._store = registry.store
-        self._add = add
 
     def reconcile(self, key: Key, obj: Body) -> None:
         """Process one object as an owner, if it is being deleted, or as a dependent."""
@@ -73,7 +71,8 @@ class GarbageCollector:
 
     def _owner(self, dependent: Key, reference: Body) -> Body | None:
         kind = self._registry.kinds.of_owner(reference["apiVersion"], reference["kind"])
-        if kind is None:
+        is_invalid = kind is not None and kind.resource.namespaced and not dependent.namespace
+        if kind is None or is_invalid:
             return reference
         namespace = dependent.namespace if kind.resource.namespaced else ""
         owner = self._store.get(Key(kind.resource.name, namespace, reference["name"]))
@@ -81,25 +80,22 @@ class GarbageCollector:
 
     def _delete_dependents(self, key: Key, obj: Body) -> None:
         uid = obj["metadata"]["uid"]
-        dependents = [
-            (each, live)
-            for each in self._store.dependents(uid)
-            if (live := self._store.get(each)) is not None
-        ]
-        if not any(_blocks(live, uid) for _, live in dependents):
-            self._remove_finalizer(key, obj, FOREGROUND)
-            return
-        for each, live in dependents:
+        for each, live in self._dependents(uid):
             if not live["metadata"].get("deletionTimestamp"):
-                self._add(each)
+                self._collect(each, live)
+        if not any(_blocks(live, uid) for _, live in self._dependents(uid)):
+            self._remove_finalizer(key, obj, FOREGROUND)
+
+    def _dependents(self, uid: str) -> list[tuple[Key, Body]]:
+        keys = self._store.dependents(uid)
+        return [(key, obj) for key in keys if (obj := self._store.get(key)) is not None]
 
     def _orphan_dependents(self, key: Key, obj: Body) -> None:
         uid = obj["metadata"]["uid"]
-        for each in self._store.dependents(uid):
-            if (live := self._store.get(each)) is not None:
-                owners = live["metadata"]["ownerReferences"]
-                others = [owner for owner in owners if owner["uid"] != uid]
-                self._patch(each, _with_metadata(ownerReferences=others))
+        for each, live in self._dependents(uid):
+            owners = live["metadata"]["ownerReferences"]
+            others = [owner for owner in owners if owner["uid"] != uid]
+            self._patch(each, _with_metadata(ownerReferences=others))
         self._remove_finalizer(key, obj, ORPHAN)
 
     def _remove_finalizer(self, key: Key, obj: Body, finalizer: str) -> None:

@@ -5,8 +5,7 @@ and, for an Update, apiVersion. An apply owns the fields of its manifest; a fiel
 in it is removed, unless another manager owns it. An apply that changes a field of another manager
 is a conflict. Any other write takes the fields that it changes.
 
-Differences from the API server: the number of Update entries is not limited to ten, and new items
-of a list by keys follow the live ones, whatever their order in the manifest.
+A difference from the API server: the number of Update entries is not limited to ten.
 """
 
 from collections.abc import Iterable, Mapping
@@ -127,6 +126,10 @@ def applied(
     _take(entries, others, change.written | change.removed)
     if not fields:
         del entries[me]
+    elif not (change.written or change.removed):
+        # Only a write that changes a value sets the time.
+        time = last.time if last else ""
+        entries[me] = _Entry(fields, writer.api_version, time)
     return _with_entries(content, entries)
 
 
@@ -224,7 +227,7 @@ def _with_entries(obj: Body, entries: Mapping[Manager, _Entry]) -> Body:
             "manager": manager.name,
             "operation": manager.operation,
             "apiVersion": entry.api_version,
-            "time": entry.time,
+            **({"time": entry.time} if entry.time else {}),
             "fieldsType": "FieldsV1",
             "fieldsV1": entry.fields.encoded(),
         }

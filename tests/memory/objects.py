@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from memory import schemas
+from memory.field_sets import duplicate_item
 from memory.kinds import ServedKind
 from memory.schemas import Problem
-from memory.statuses import invalid
+from memory.statuses import invalid, refused, untyped
 
 Body = dict[str, Any]
 
@@ -27,7 +28,16 @@ _QUALIFIED: Final = re.compile(
 _LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 _LABEL_NAMES: Final = frozenset({"Namespace", "Service"})
 _FREE_NAMES: Final = frozenset({"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"})
+_META: Final = frozenset({"apiVersion", "kind", "metadata"})
+_FIELDS: Final = {
+    "ConfigMap": _META | {"data", "binaryData", "immutable"},
+    "Secret": _META | {"data", "stringData", "type", "immutable"},
+}
+"""The fields of kinds without a spec."""
+_DATA_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
+_MAX_DATA: Final = 1024 * 1024
 _WORKLOADS: Final = frozenset({"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"})
+_KEY_HINT: Final = "alphanumeric characters, '-', '_' or '.'"
 _DNS_HINT: Final = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
     "'.', and must start and end with an alphanumeric character"
@@ -63,9 +73,53 @@ def completed(kind: ServedKind, obj: Body) -> Body:
     obj = {**obj, "metadata": _cleaned(obj["metadata"])}
     if kind.schema is not None:
         return schemas.completed(obj, kind.schema)
-    obj = {key: value for key, value in obj.items() if value is not None}
+    known = _FIELDS.get(kind.resource.kind)
+    obj = {
+        key: value
+        for key, value in obj.items()
+        if value not in (None, {}) and (known is None or key in known)
+    }
     default = _DEFAULTS.get(kind.resource.kind)
     return default(obj) if default else obj
+
+
+def check_types(kind: ServedKind, obj: Body) -> None:
+    """Raise Refused with 400 if a value has another type than Go's field."""
+    for path, value in _wrong_values(kind, obj):
+        name, version = kind.resource.kind, kind.resource.version
+        message = (
+            f'{name} in version "{version}" cannot be handled as a {name}: json: cannot unmarshal '
+            f"{_json_type(value)} into Go struct field {name}.{path.split('.')[1]} of type string"
+        )
+        raise refused(400, message)
+
+
+def check_applied(kind: ServedKind, obj: Body) -> None:
+    """Raise Refused with 500 if an applied manifest does not fit the schema."""
+    known = _FIELDS.get(kind.resource.kind)
+    if kind.schema is not None:
+        unknown = list(schemas.undeclared(obj, kind.schema))
+    else:
+        unknown = [f".{key}" for key in obj if known is not None and key not in known]
+    for path in unknown:
+        raise untyped(f"{path}: field not declared in schema")
+    for path, value in _wrong_values(kind, obj):
+        raise untyped(f"{path}: expected string, got &value.valueUnstructured{{Value:{value}}}")
+    if path := duplicate_item(obj, kind.fields):
+        raise untyped(f"{path}: duplicate entries")
+
+
+def _wrong_values(kind: ServedKind, obj: Body) -> Iterator[tuple[str, Any]]:
+    if kind.resource.kind in _FIELDS:
+        for key in ("data", "stringData"):
+            for name, value in (obj.get(key) or {}).items():
+                if not isinstance(value, str):
+                    yield f".{key}.{name}", value
+
+
+def _json_type(value: Any) -> str:
+    names = {bool: "bool", int: "number", float: "number", dict: "object", list: "array"}
+    return names.get(type(value), "null")
 
 
 def _cleaned(metadata: Body) -> Body:
@@ -102,14 +156,39 @@ def _service(obj: Body) -> Body:
 
 
 def _pod_template(template: Body, restart_policy: str) -> Body:
-    spec = {"restartPolicy": restart_policy, **(template.get("spec") or {})}
+    spec = {
+        "restartPolicy": restart_policy,
+        "terminationGracePeriodSeconds": 30,
+        "dnsPolicy": "ClusterFirst",
+        "securityContext": {},
+        "schedulerName": "default-scheduler",
+        **(template.get("spec") or {}),
+    }
     for name in ("containers", "initContainers"):
         if name in spec:
-            spec[name] = [
-                {"imagePullPolicy": "Always", "resources": {}, **container}
-                for container in spec[name] or ()
-            ]
+            spec[name] = [_container(container) for container in spec[name] or ()]
     return {**template, "metadata": template.get("metadata") or {}, "spec": spec}
+
+
+def _container(container: Body) -> Body:
+    defaults = {
+        "imagePullPolicy": "Always",
+        "resources": {},
+        "terminationMessagePath": "/dev/termination-log",
+        "terminationMessagePolicy": "File",
+    }
+    if ports := container.get("ports"):
+        container = {**container, "ports": [{"protocol": "TCP", **port} for port in ports]}
+    return defaults | container
+
+
+def _deployment(obj: Body) -> Body:
+    limits = {"maxSurge": "25%", "maxUnavailable": "25%"}
+    spec = {"progressDeadlineSeconds": 600, "revisionHistoryLimit": 10, **(obj.get("spec") or {})}
+    strategy = {"type": "RollingUpdate", **(spec.get("strategy") or {})}
+    if strategy["type"] == "RollingUpdate":
+        strategy["rollingUpdate"] = limits | (strategy.get("rollingUpdate") or {})
+    return _workload({**obj, "spec": {**spec, "strategy": strategy}})
 
 
 def _workload(obj: Body) -> Body:
@@ -119,7 +198,7 @@ def _workload(obj: Body) -> Body:
 
 
 def _job(obj: Body) -> Body:
-    spec = {"parallelism": 1, "completions": 1, "backoffLimit": 6, "suspend": False}
+    spec: Body = {"parallelism": 1, "completions": 1, "backoffLimit": 6, "suspend": False}
     spec |= obj.get("spec") or {}
     spec["template"] = _pod_template(spec.get("template") or {}, "Always")
     return {**obj, "spec": spec, "status": obj.get("status") or {}}
@@ -143,7 +222,7 @@ _DEFAULTS: Final = {
     "Secret": _secret,
     "Namespace": _namespace,
     "Service": _service,
-    "Deployment": _workload,
+    "Deployment": _deployment,
     "ReplicaSet": _workload,
     "StatefulSet": _workload,
     "DaemonSet": _workload,
@@ -159,6 +238,10 @@ def validate(kind: ServedKind, obj: Body) -> None:
         problems += schemas.problems(obj, kind.schema)
     elif kind.resource.kind in _WORKLOADS:
         problems += _workload_problems(obj)
+    elif kind.resource.kind in _FIELDS:
+        problems += _data_problems(obj)
+    elif kind.resource.kind == "Service":
+        problems += _service_problems(obj["spec"])
     if problems:
         raise invalid(kind, obj["metadata"].get("name", ""), problems)
 
@@ -172,6 +255,9 @@ def validate_update(kind: ServedKind, old: Body, new: Body) -> None:
             for key in ("data", "binaryData", "immutable")
             if old.get(key) != new.get(key)
         ]
+    if kind.resource.kind == "Secret" and old.get("type") != new.get("type"):
+        message = f'Invalid value: "{new.get("type")}": field is immutable'
+        problems.append(Problem("type", "FieldValueInvalid", message))
     if kind.resource.kind in _WORKLOADS:
         before, after = old["spec"].get("selector"), new["spec"].get("selector")
         if before != after:
@@ -226,6 +312,24 @@ def _metadata_problems(kind: ServedKind, metadata: Mapping[str, Any]) -> Iterato
                 "FieldValueInvalid",
                 f'Invalid value: "{key}": name part must consist of alphanumeric characters',
             )
+
+
+def _data_problems(obj: Body) -> Iterator[Problem]:
+    size = 0
+    for field in ("data", "binaryData"):
+        for key, value in (obj.get(field) or {}).items():
+            size += len(value)
+            if not _DATA_KEY.fullmatch(key):
+                message = f'Invalid value: "{key}": a valid config key must consist of {_KEY_HINT}'
+                yield Problem(f"{field}[{key}]", "FieldValueInvalid", message)
+    if size > _MAX_DATA:
+        yield Problem("", "FieldValueTooLong", f"Too long: may not be more than {_MAX_DATA} bytes")
+
+
+def _service_problems(spec: Body) -> Iterator[Problem]:
+    needs_ports = spec["type"] != "ExternalName" and spec.get("clusterIP") != "None"
+    if needs_ports and not spec["ports"]:
+        yield Problem("spec.ports", "FieldValueRequired", "Required value")
 
 
 def _workload_problems(obj: Body) -> Iterator[Problem]:

@@ -42,8 +42,10 @@ def _performed(document: Any, operation: Body) -> Any:
         case "add":
             return _added(document, path, deepcopy(operation["value"]))
         case "replace":
-            _value_at(document, path)
-            return _added(_removed(document, path), path, deepcopy(operation["value"]))
+            # The API server replaces an absent value of an object, too.
+            if isinstance(_value_at(document, path[:-1]), list):
+                document = _removed(document, path)
+            return _added(document, path, deepcopy(operation["value"]))
         case "remove":
             return _removed(document, path)
         case "copy" | "move" as kind:

@@ -11,7 +11,15 @@ from typing import Any, Final
 
 from memory.kinds import Kinds, ServedKind
 from memory.managed_fields import Writer, applied, differs, updated
-from memory.objects import completed, new_metadata, prepared, validate, validate_update
+from memory.objects import (
+    check_applied,
+    check_types,
+    completed,
+    new_metadata,
+    prepared,
+    validate,
+    validate_update,
+)
 from memory.statuses import (
     MODIFIED,
     already_exists,
@@ -95,6 +103,7 @@ class Registry:
         """Create an object from a manifest."""
         manifest = self._checked(target, manifest)
         target = self._named(target, manifest)
+        check_types(target.kind, manifest)
         if self.store.get(target.key) is not None:
             raise already_exists(target.kind, target.name)
         self._check_namespace(target)
@@ -109,6 +118,8 @@ class Registry:
         """Replace an object, or one of its subresources."""
         manifest = self._checked(target, manifest)
         live = self._live(target)
+        if (uid := manifest["metadata"].get("uid")) and uid != live["metadata"]["uid"]:
+            raise wrong_uid(target.kind, target.name, uid, live["metadata"]["uid"])
         if not _version(manifest) and not target.kind.allows_unconditional_update:
             message = "Invalid value: 0: must be specified for an update"
             problem = ("metadata.resourceVersion", "FieldValueInvalid", message)
@@ -129,6 +140,7 @@ class Registry:
             metadata = dict(patched["metadata"])
             metadata.pop("resourceVersion", None)
             patched = {**patched, "metadata": metadata}
+        patched = self._checked(target, patched)
         return self._update(target, live, patched, options)
 
     def apply(self, target: Target, manifest: Body, options: Options) -> Body:
@@ -138,6 +150,7 @@ class Registry:
         if metadata.get("managedFields"):
             raise refused(400, "metadata.managedFields must be nil")
         manifest = {**manifest, "metadata": metadata}
+        check_applied(target.kind, manifest)
         live = self.store.get(target.key)
         writer = self._writer(target, options)
         if live is not None:
@@ -174,7 +187,10 @@ class Registry:
                 f"{metadata['resourceVersion']}"
             )
             raise conflict(target.kind, target.name, problem)
-        finalizers = _finalizers_for(metadata.get("finalizers") or [], options.propagation)
+        is_job = target.key.resource == "jobs.batch"
+        # The policy of clients that know no garbage collection is kept for them.
+        propagation = options.propagation or ("Orphan" if is_job else "")
+        finalizers = _finalizers_for(metadata.get("finalizers") or [], propagation)
         if not finalizers and not _holds_namespace(live):
             if not options.dry_run:
                 self._remove(target, live)
@@ -242,7 +258,9 @@ class Registry:
     def _check_preconditions(self, target: Target, live: Body, body: Body) -> None:
         metadata, actual = body["metadata"], live["metadata"]
         if (uid := metadata.get("uid")) and uid != actual["uid"]:
-            raise wrong_uid(target.kind, target.name, uid, actual["uid"])
+            message = f'Invalid value: "{uid}": field is immutable'
+            problem = ("metadata.uid", "FieldValueInvalid", message)
+            raise invalid(target.kind, target.name, [problem])
         if (version := _version(body)) and version != actual["resourceVersion"]:
             raise conflict(target.kind, target.name, MODIFIED)
 

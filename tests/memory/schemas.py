@@ -25,7 +25,8 @@ def completed(obj: dict[str, Any], schema: Schema) -> dict[str, Any]:
     """Return an object without unknown fields, and with the defaults of absent ones."""
     content = {key: value for key, value in obj.items() if key not in _TYPE_META}
     kept = {key: obj[key] for key in ("apiVersion", "kind", "metadata") if key in obj}
-    return kept | _completed(content, schema)
+    defaulted: dict[str, Any] = _completed(content, schema)
+    return kept | defaulted
 
 
 def _completed(value: Any, schema: Schema) -> Any:
@@ -39,7 +40,7 @@ def _completed(value: Any, schema: Schema) -> Any:
     keeps = schema.get("x-kubernetes-preserve-unknown-fields") or additional is True
     result = {}
     for key, part in value.items():
-        if part is None and "default" in properties.get(key, {}):
+        if part is None and key in properties and not properties[key].get("nullable"):
             continue
         if key in properties:
             result[key] = _completed(part, properties[key])
@@ -51,6 +52,26 @@ def _completed(value: Any, schema: Schema) -> Any:
         if key not in result and "default" in part_schema:
             result[key] = _completed(deepcopy(part_schema["default"]), part_schema)
     return result
+
+
+def undeclared(value: Any, schema: Schema, path: str = "") -> Iterator[str]:
+    """Yield the paths of fields that the schema does not have."""
+    if isinstance(value, list) and (items := schema.get("items")):
+        for item in value:
+            yield from undeclared(item, items, path)
+    if not isinstance(value, dict) or schema.get("x-kubernetes-preserve-unknown-fields"):
+        return
+    properties = schema.get("properties", {})
+    additional = schema.get("additionalProperties")
+    for key, part in value.items():
+        if not path and key in _TYPE_META:
+            continue
+        if part_schema := properties.get(key):
+            yield from undeclared(part, part_schema, f"{path}.{key}")
+        elif isinstance(additional, Mapping):
+            yield from undeclared(part, additional, f"{path}.{key}")
+        elif not additional:
+            yield f"{path}.{key}"
 
 
 def problems(obj: dict[str, Any], schema: Schema) -> list[Problem]:

@@ -9,12 +9,20 @@ Body = dict[str, Any]
 Selector = Callable[[Body], bool]
 
 _SPLIT = re.compile(r",(?![^(]*\))")
+_TERM = re.compile(r"\s*!?\s*[\w./-]+\s*((=|==|!=)\s*[\w.-]*|(not)?in\s+\([\w\s.,-]*\))?\s*")
+_FIELDS = re.compile(
+    r"metadata\.(name|namespace)|involvedObject\..+|reason|source|type|"
+    r"spec\.nodeName|status\.phase|spec\.unschedulable"
+)
 _IN = re.compile(r"\s*(\S+)\s+(in|notin)\s+\(([^)]*)\)\s*")
 
 
 @lru_cache(maxsize=256)
 def selector(labels: str, fields: str) -> Selector:
-    """Return the predicate of a label and a field selector; "" selects every object."""
+    """Return the predicate of a label and a field selector; "" selects every object.
+
+    Raises ValueError for one that is not valid.
+    """
     label_terms = [_label_term(term) for term in _SPLIT.split(labels) if term.strip()]
     field_terms = [_field_term(term) for term in fields.split(",") if term.strip()]
 
@@ -26,6 +34,8 @@ def selector(labels: str, fields: str) -> Selector:
 
 
 def _label_term(term: str) -> Callable[[Mapping[str, str]], bool]:
+    if not _TERM.fullmatch(term):
+        raise ValueError(f"unable to parse requirement: {term}")
     if match := _IN.fullmatch(term):
         key, is_in = match[1], match[2] == "in"
         values = {value.strip() for value in match[3].split(",")}
@@ -47,6 +57,8 @@ def _equality(key: str, value: str, *, is_equal: bool) -> Callable[[Mapping[str,
 def _field_term(term: str) -> Selector:
     operator = "!=" if "!=" in term else "==" if "==" in term else "="
     path, _, value = (part.strip() for part in term.partition(operator))
+    if not _FIELDS.fullmatch(path):
+        raise ValueError(f"field label not supported: {path}")
     return lambda obj: (_value_at(obj, path) == value) is (operator != "!=")
 
 

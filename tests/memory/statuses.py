@@ -49,18 +49,18 @@ def refused(
     code: int,
     message: str,
     *,
-    reason: str = "",
+    reason: str | None = None,
     details: Body | None = None,
     retry_after: int | None = None,
 ) -> Refused:
-    """Return a failure with any code; its reason follows from the code."""
+    """Return a failure with any code; by default, its reason follows from the code."""
     status: Body = {
         "kind": "Status",
         "apiVersion": "v1",
         "metadata": {},
         "status": "Failure",
         "message": message,
-        "reason": reason or _REASONS.get(code, "Unknown"),
+        "reason": _REASONS.get(code, "Unknown") if reason is None else reason,
     }
     if details is not None:
         status["details"] = details
@@ -150,6 +150,11 @@ def terminating(kind: ServedKind, name: str, namespace: str) -> Refused:
         "field": "metadata.namespace",
     }
     return refused(403, message, details=_details(kind, name, causes=[cause]))
+
+
+def untyped(problem: str) -> Refused:
+    """Return 500: an applied manifest that does not fit the schema."""
+    return refused(500, f"failed to create typed patch object: {problem}", reason="")
 
 
 def forbidden(kind: ServedKind, verb: str, user: str, namespace: str, name: str) -> Refused:

@@ -65,7 +65,7 @@ class JobController:
             return
         steering = _steering(spec["template"])
         started = datetime.fromisoformat(metadata["creationTimestamp"])
-        ends = started + _seconds(steering.get("complete-after"))
+        ends = started + _seconds(steering.get("complete-after", "1s"))
         if spec.get("suspend") or steering.get("job") == "never":
             status: Body = {} if spec.get("suspend") else {"active": 1}
         elif ends > now:

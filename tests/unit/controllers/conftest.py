@@ -47,7 +47,8 @@ def virtual_loop(
     assert isinstance(loop, VirtualTimeLoop)
     monkeypatch.setattr(time, "monotonic", loop.time)
     # The default of a parameter was read at import.
-    monkeypatch.setitem(Discovery.__init__.__kwdefaults__, "clock", loop.time)
+    defaults = {**(Discovery.__init__.__kwdefaults__ or {}), "clock": loop.time}
+    monkeypatch.setattr(Discovery.__init__, "__kwdefaults__", defaults)
     for owner in (WorkerThread, RenderPool):
         _hold_during(owner, loop, monkeypatch)
     return loop
@@ -83,9 +84,15 @@ def namespace(api_server: MemoryApiServer) -> str:
     return "test"
 
 
+@pytest.fixture(scope="session")
+def built_crds() -> list[dict[str, Any]]:
+    """The three Lynq CRDs, built once."""
+    return definitions()
+
+
 @pytest.fixture
-def crds(api_server: MemoryApiServer) -> None:
-    for definition in definitions():
+def crds(api_server: MemoryApiServer, built_crds: list[dict[str, Any]]) -> None:
+    for definition in built_crds:
         api_server.install(definition)
 
 
