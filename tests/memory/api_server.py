@@ -20,8 +20,7 @@ from urllib.parse import parse_qsl
 
 from msgspec.json import decode, encode
 
-from lynq.kube import Client, ClientOptions, Request, Response
-from lynq.kube.config import ClusterConfig
+from lynq.kube import Client, ClientOptions, ClusterConfig, Request, Response
 from lynq.kube.credentials import Credential
 from lynq.kube.errors import KubeError
 from lynq.kube.session import Session
