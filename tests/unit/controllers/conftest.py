@@ -68,9 +68,13 @@ def _hold_during(owner: type[Any], loop: VirtualTimeLoop, monkeypatch: pytest.Mo
 
 @pytest.fixture
 def api_server(virtual_loop: VirtualTimeLoop) -> MemoryApiServer:
-    """An API server whose clock follows the loop."""
+    """An API server whose clock follows the loop; clients that answer each other take time."""
     started = virtual_loop.time()
-    return MemoryApiServer(clock=lambda: _EPOCH + timedelta(seconds=virtual_loop.time() - started))
+
+    def clock() -> datetime:
+        return _EPOCH + timedelta(seconds=virtual_loop.time() - started)
+
+    return MemoryApiServer(clock=clock, latency=0.001)
 
 
 @pytest.fixture
