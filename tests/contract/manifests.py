@@ -60,13 +60,13 @@ def service(namespace: str, *ports: Object, **spec: Any) -> Object:
 
 
 def job(namespace: str, **spec: Any) -> Object:
-    """Return a suspended Job, which has no pods."""
+    """Return a Job that the Job controller leaves alone."""
     pods = {"spec": {"restartPolicy": "Never", "containers": [container()]}}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {"name": "web", "namespace": namespace},
-        "spec": {"suspend": True, "template": pods, **spec},
+        "spec": {"managedBy": "lynq.sh/test", "template": pods, **spec},
     }
 
 

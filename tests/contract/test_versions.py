@@ -101,20 +101,33 @@ async def test_patch_with_an_old_version_is_a_conflict(client: Client, namespace
     assert caught.value.fields == []
 
 
-async def test_patch_with_another_uid_is_a_conflict(client: Client, namespace: str) -> None:
+async def test_patch_with_another_uid_is_invalid(client: Client, namespace: str) -> None:
     created = await client.create(CONFIG_MAPS, config_map(namespace))
     patch = {"data": {"k": "1"}}
-    with pytest.raises(errors.Conflict):
+    with pytest.raises(errors.Invalid) as caught:
         await client.patch(CONFIG_MAPS, "a", with_uid(patch, ANOTHER_UID), namespace)
+    assert {error.field for error in caught.value.fields} == {"metadata.uid"}
     own = with_uid(patch, created["metadata"]["uid"])
     assert (await client.patch(CONFIG_MAPS, "a", own, namespace))["data"] == {"k": "1"}
 
 
-async def test_apply_with_another_uid_is_a_conflict(client: Client, namespace: str) -> None:
+@pytest.mark.usefixtures("crds")
+async def test_patch_of_a_custom_object_with_another_uid_is_invalid(
+    client: Client, namespace: str
+) -> None:
+    manifest = {"metadata": {"name": "a"}, "spec": {"uid": "a", "templateRef": "web"}}
+    await client.create(NODES, manifest, namespace)
+    with pytest.raises(errors.Invalid) as caught:
+        await client.patch(NODES, "a", with_uid({"spec": {"uid": "b"}}, ANOTHER_UID), namespace)
+    assert {error.field for error in caught.value.fields} == {"metadata.uid"}
+
+
+async def test_apply_with_another_uid_is_invalid(client: Client, namespace: str) -> None:
     await client.create(CONFIG_MAPS, config_map(namespace))
-    with pytest.raises(errors.Conflict):
+    with pytest.raises(errors.Invalid) as caught:
         manifest = config_map(namespace, data={"k": "1"}, uid=ANOTHER_UID)
         await client.apply(CONFIG_MAPS, manifest, manager="lynq")
+    assert {error.field for error in caught.value.fields} == {"metadata.uid"}
 
 
 async def test_apply_with_a_uid_creates_nothing(client: Client, namespace: str) -> None:

@@ -1,0 +1,229 @@
+"""CustomResourceDefinitions and discovery."""
+
+import uuid
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from contract.manifests import Object, exists, fields_of, wait_until_removed
+from custom_kind import served_custom_kind
+from lynq.kube import Client, Discovery, Resource, errors
+from lynq.kube.crd_install import install_crd
+from lynq.kube.discovery import read_served
+from lynq.kube.resource import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
+from waiting import eventually
+
+STRING = {"type": "string"}
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "spec": {
+            "type": "object",
+            "required": ["size"],
+            "properties": {
+                "size": {"type": "integer", "minimum": 1},
+                "color": {"type": "string", "default": "red", "enum": ["red", "blue"]},
+                "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+                "parts": {
+                    "type": "array",
+                    "x-kubernetes-list-type": "map",
+                    "x-kubernetes-list-map-keys": ["name"],
+                    "items": {
+                        "type": "object",
+                        "required": ["name"],
+                        "properties": {"name": STRING, "value": STRING},
+                    },
+                },
+                "tags": {"type": "array", "x-kubernetes-list-type": "set", "items": STRING},
+                "words": {"type": "array", "items": STRING},
+                "labels": {"type": "object", "additionalProperties": STRING},
+            },
+        },
+        "status": {"type": "object", "properties": {"phase": STRING}},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+async def widgets(client: Client) -> AsyncIterator[Resource]:
+    """A kind with defaults, a status, and lists of each type."""
+    group = f"contract-{uuid.uuid4().hex[:10]}.example.com"
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": SCHEMA},
+        "subresources": {"status": {}},
+    }
+    names = {"plural": "widgets", "kind": "Widget"}
+    spec = {"group": group, "scope": "Namespaced", "names": names, "versions": [version]}
+    await install_crd(client, {"metadata": {"name": f"widgets.{group}"}, "spec": spec})
+    yield Resource(group, "v1", "Widget", "widgets", namespaced=True)
+    await client.delete(CUSTOM_RESOURCE_DEFINITIONS, f"widgets.{group}")
+
+
+def widget(namespace: str, **spec: Any) -> Object:
+    return {"metadata": {"name": "a", "namespace": namespace}, "spec": {"size": 1, **spec}}
+
+
+async def test_schema_sets_defaults(client: Client, namespace: str, widgets: Resource) -> None:
+    created = await client.create(widgets, widget(namespace))
+    assert created["spec"] == {"size": 1, "color": "red"}
+    removed = await client.patch(widgets, "a", {"spec": {"color": None}}, namespace)
+    assert removed["spec"]["color"] == "red"
+
+
+async def test_default_is_not_owned_by_its_applier(
+    client: Client, namespace: str, widgets: Resource
+) -> None:
+    applied = await client.apply(widgets, widget(namespace), manager="one")
+    assert applied["spec"]["color"] == "red"
+    assert fields_of(applied, "one") == {"f:spec": {"f:size": {}}}
+
+
+async def test_unknown_fields_are_pruned(
+    client: Client, namespace: str, widgets: Resource
+) -> None:
+    free = {"deep": {"unknown": [1]}}
+    created = await client.create(widgets, widget(namespace, unknown=1, free=free))
+    assert created["spec"] == {"size": 1, "color": "red", "free": free}
+
+
+async def test_applied_unknown_field_is_an_error(
+    client: Client, namespace: str, widgets: Resource
+) -> None:
+    with pytest.raises(errors.InternalError):
+        await client.apply(widgets, widget(namespace, unknown=1), manager="one")
+
+
+@pytest.mark.parametrize(
+    ("spec", "field", "reason"),
+    [
+        ({"size": 0}, "spec.size", "FieldValueInvalid"),
+        ({"size": "one"}, "spec.size", "FieldValueTypeInvalid"),
+        ({"color": "green"}, "spec.color", "FieldValueNotSupported"),
+        ({"size": None}, "spec.size", "FieldValueRequired"),
+    ],
+)
+async def test_schema_is_validated(
+    client: Client, namespace: str, widgets: Resource, spec: Object, field: str, reason: str
+) -> None:
+    with pytest.raises(errors.Invalid) as caught:
+        await client.create(widgets, widget(namespace, **spec))
+    assert (field, reason) in {(cause.field, cause.reason) for cause in caught.value.causes}
+    details = caught.value.status.details
+    assert (details.kind, details.group, details.name) == ("Widget", widgets.group, "a")
+
+
+async def test_status_is_a_subresource(client: Client, namespace: str, widgets: Resource) -> None:
+    created = await client.create(widgets, widget(namespace) | {"status": {"phase": "New"}})
+    assert "status" not in created
+    status = {"status": {"phase": "Ready"}, "spec": {"size": 2}}
+    patched = await client.patch(widgets, "a", status, namespace, subresource="status")
+    assert patched["status"] == {"phase": "Ready"}
+    assert patched["spec"]["size"] == 1
+    assert patched["metadata"]["generation"] == 1
+
+
+async def test_list_map_is_merged_by_key(
+    client: Client, namespace: str, widgets: Resource
+) -> None:
+    first = widget(namespace, parts=[{"name": "x", "value": "1"}])
+    second = widget(namespace, parts=[{"name": "y", "value": "1"}])
+    await client.apply(widgets, first, manager="one")
+    both = await client.apply(widgets, second, manager="two")
+    assert [part["name"] for part in both["spec"]["parts"]] == ["x", "y"]
+    assert fields_of(both, "two")["f:spec"]["f:parts"] == {
+        'k:{"name":"y"}': {".": {}, "f:name": {}, "f:value": {}}
+    }
+    left = await client.apply(widgets, widget(namespace), manager="one")
+    assert [part["name"] for part in left["spec"]["parts"]] == ["y"]
+
+
+async def test_set_is_merged_by_value(client: Client, namespace: str, widgets: Resource) -> None:
+    await client.apply(widgets, widget(namespace, tags=["x"]), manager="one")
+    both = await client.apply(widgets, widget(namespace, tags=["y", "x"]), manager="two")
+    assert sorted(both["spec"]["tags"]) == ["x", "y"]
+    assert fields_of(both, "two")["f:spec"]["f:tags"] == {'v:"x"': {}, 'v:"y"': {}}
+    left = await client.apply(widgets, widget(namespace), manager="two")
+    assert left["spec"]["tags"] == ["x"]
+
+
+async def test_other_list_is_atomic(client: Client, namespace: str, widgets: Resource) -> None:
+    applied = await client.apply(widgets, widget(namespace, words=["x"]), manager="one")
+    assert fields_of(applied, "one")["f:spec"]["f:words"] == {}
+    with pytest.raises(errors.Conflict) as caught:
+        await client.apply(widgets, widget(namespace, words=["x", "y"]), manager="two")
+    assert [conflict.field for conflict in caught.value.fields] == [".spec.words"]
+
+
+async def test_map_is_merged_by_key(client: Client, namespace: str, widgets: Resource) -> None:
+    await client.apply(widgets, widget(namespace, labels={"x": "1"}), manager="one")
+    both = await client.apply(widgets, widget(namespace, labels={"y": "1"}), manager="two")
+    assert both["spec"]["labels"] == {"x": "1", "y": "1"}
+    left = await client.apply(widgets, widget(namespace), manager="one")
+    assert left["spec"]["labels"] == {"y": "1"}
+
+
+async def test_free_object_is_owned_by_leaf(
+    client: Client, namespace: str, widgets: Resource
+) -> None:
+    free = {"deep": {"a": 1}, "list": [1]}
+    applied = await client.apply(widgets, widget(namespace, free=free), manager="one")
+    assert fields_of(applied, "one")["f:spec"]["f:free"] == {
+        "f:deep": {"f:a": {}},
+        "f:list": {},
+    }
+
+
+async def test_kind_is_served_until_its_definition_is_deleted(
+    client: Client, namespace: str
+) -> None:
+    group = f"{namespace}.example.com"
+    async with served_custom_kind(client, group) as gadgets:
+        created = await client.create(gadgets, {"metadata": {"name": "a"}}, namespace)
+        assert (created["apiVersion"], created["kind"]) == (f"{group}/v1", "Gadget")
+
+        async def is_discovered() -> bool:
+            return gadgets in (await read_served(client)).get(f"{group}/v1", ())
+
+        await eventually(is_discovered)
+    await wait_until_removed(client, f"gadgets.{group}", None, CUSTOM_RESOURCE_DEFINITIONS)
+
+    async def is_unserved() -> bool:
+        with pytest.raises(errors.NotFound) as caught:
+            await client.get(gadgets, "a", namespace)
+        return not caught.value.proves_absence
+
+    await eventually(is_unserved)
+
+    async def is_not_discovered() -> bool:
+        return f"{group}/v1" not in await read_served(client)
+
+    await eventually(is_not_discovered)
+
+
+async def test_objects_are_removed_with_their_definition(client: Client, namespace: str) -> None:
+    group = f"{namespace}.example.com"
+    async with served_custom_kind(client, group) as gadgets:
+        await client.create(gadgets, {"metadata": {"name": "a"}}, namespace)
+    await wait_until_removed(client, f"gadgets.{group}", None, CUSTOM_RESOURCE_DEFINITIONS)
+    async with served_custom_kind(client, group) as gadgets:
+        assert not await exists(client, gadgets, "a", namespace)
+
+
+@pytest.mark.parametrize(
+    "resource",
+    [
+        CONFIG_MAPS,
+        NAMESPACES,
+        CUSTOM_RESOURCE_DEFINITIONS,
+        Resource("apps", "v1", "Deployment", "deployments", namespaced=True),
+        Resource("batch", "v1", "Job", "jobs", namespaced=True),
+    ],
+    ids=str,
+)
+async def test_built_in_kind_is_discovered(client: Client, resource: Resource) -> None:
+    found = await Discovery(client).resource(resource.api_version, resource.kind)
+    assert found == resource
