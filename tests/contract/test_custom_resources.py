@@ -172,7 +172,7 @@ async def test_free_object_is_owned_by_leaf(
     free = {"deep": {"a": 1}, "list": [1]}
     applied = await client.apply(widgets, widget(namespace, free=free), manager="one")
     assert fields_of(applied, "one")["f:spec"]["f:free"] == {
-        "f:deep": {"f:a": {}},
+        "f:deep": {".": {}, "f:a": {}},
         "f:list": {},
     }
 

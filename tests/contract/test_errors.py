@@ -137,9 +137,9 @@ async def test_value_of_a_wrong_type_is_a_bad_request(
 
 async def test_applied_value_of_a_wrong_type_is_rejected(client: Client, namespace: str) -> None:
     manifest = config_map(namespace) | {"data": {"k": 1}}
-    with pytest.raises(errors.ApiError) as caught:
+    with pytest.raises(errors.InternalError) as caught:
         await client.apply(CONFIG_MAPS, manifest, manager="one")
-    assert (caught.value.code, caught.value.status.reason) == (400, "BadRequest")
+    assert caught.value.retry_after is None
 
 
 async def test_unknown_field_is_pruned(client: Client, namespace: str) -> None:
@@ -182,3 +182,50 @@ async def test_custom_object_is_validated_by_its_schema(client: Client, namespac
         ("spec.uid", "FieldValueTypeInvalid"),
         ("spec.templateRef", "FieldValueRequired"),
     }
+
+
+@pytest.mark.parametrize("verb", ["get", "list", "create", "apply", "patch", "delete", "watch"])
+async def test_denied_request_names_the_missing_right(
+    denied_client: Client, namespace: str, verb: str
+) -> None:
+    async def send() -> None:
+        match verb:
+            case "get":
+                await denied_client.get(DEPLOYMENTS, "web", namespace)
+            case "list":
+                await denied_client.list(DEPLOYMENTS, namespace)
+            case "create":
+                await denied_client.create(DEPLOYMENTS, deployment(namespace, container()))
+            case "apply":
+                manifest = deployment(namespace, container())
+                await denied_client.apply(DEPLOYMENTS, manifest, manager="one")
+            case "patch":
+                await denied_client.patch(DEPLOYMENTS, "web", {}, namespace)
+            case "delete":
+                await denied_client.delete(DEPLOYMENTS, "web", namespace)
+            case _:
+                await anext(denied_client.watch(DEPLOYMENTS, namespace))
+
+    with pytest.raises(errors.Forbidden) as caught:
+        await send()
+    granted = "patch" if verb == "apply" else verb
+    assert caught.value.missing_right == f"grant the verb {granted} on deployments.apps"
+    name = "" if verb in ("list", "create", "watch") else "web"
+    assert body(caught.value) == (403, "Forbidden", "deployments", "apps", name)
+
+
+async def test_throttled_request_says_when_to_retry(
+    throttled_client: Client, namespace: str
+) -> None:
+    async def is_throttled() -> TooManyRequests | None:
+        path = CONFIG_MAPS.path(namespace, "throttled")
+        try:
+            await throttled_client.raw(path)
+        except errors.TooManyRequests as error:
+            return error
+        except errors.ApiError:
+            return None
+        return None
+
+    error = await eventually(is_throttled)
+    assert error.retry_after == 1
