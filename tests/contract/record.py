@@ -1,0 +1,200 @@
+"""Makes the recordings again: `make recordings`.
+
+The tests run with the plugin `contract.recorder`. Their requests are then sent to a real API server
+one by one, each when all controllers have settled, so that the recorded answers do not depend on
+how requests of the test met those of the operator.
+"""
+
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from contract.recording import (
+    CURRENT,
+    FOLDER,
+    STALE,
+    UID,
+    Placeholders,
+    Recording,
+    Step,
+    objects_in,
+    split,
+    write,
+)
+from contract.replay import Replay
+from lynq.api.crds import build as definitions
+from lynq.cluster import LocalCluster
+from lynq.kube import Client, load_config
+from lynq.kube.crd_install import install_crd
+
+TESTS: Final = Path(__file__).with_name("recorded_tests.txt")
+"""The tests that are recorded, one per line."""
+
+_QUIET: Final = 1.5
+"""Seconds without a change after which all controllers have settled."""
+_NAMESPACE_QUIET: Final = 7.0
+"""The same while a Namespace terminates: its controller waits for some seconds."""
+_CONFLICT: Final = 409
+_ERROR: Final = 400
+_IGNORED: Final = ("/events", "/leases/", "reviews", "/lynq-installation-key")
+"""Requests that depend on the time, or on what other tests left in the cluster."""
+_NEW_NAMESPACE: Final = "namespaces"
+
+
+def prepared(draft: Recording) -> Recording:
+    """Return the requests of a draft with placeholders, without repeated reads."""
+    placeholders = Placeholders()
+    placeholders.add_namespace(draft.steps[0].path)
+    steps: list[Step] = []
+    reads: dict[str, Any] = {}
+    for step in draft.steps[1:]:
+        if any(word in step.path for word in _IGNORED) or step.path.count("/") < 3:
+            continue
+        path = split(step.path)
+        if path.plural == _NEW_NAMESPACE and step.method == "POST":
+            placeholders.add_namespace(step.body["metadata"]["name"])
+        for _, obj in objects_in(path, step.response):
+            placeholders.add_object(path, obj["metadata"])
+        if step.method == "GET" and not step.is_watch:
+            key = f"{step.path} {step.query}"
+            if reads.get(key) == step.response:
+                continue
+            reads[key] = step.response
+        steps.append(_prepared_step(step, placeholders))
+    if unknown := UID.search(msgspec.json.encode(steps).decode()):
+        sys.stderr.write(f"{draft.test}: the uid {unknown[0]} is of no recorded object\n")
+    return Recording(draft.test, steps)
+
+
+def _prepared_step(step: Step, placeholders: Placeholders) -> Step:
+    body = step.body
+    version = STALE if step.status == _CONFLICT else CURRENT
+    for part in ("metadata", "preconditions"):
+        if isinstance(body, dict) and isinstance(body.get(part), dict):
+            present = body[part].get("resourceVersion")
+            if present and present != "1":
+                body = body | {part: body[part] | {"resourceVersion": version}}
+    return msgspec.structs.replace(
+        step,
+        path=placeholders.shown(step.path),
+        query=placeholders.shown_value(step.query),
+        body=placeholders.shown_value(body),
+        status=0,
+        response=None,
+    )
+
+
+async def answered(client: Client, draft: Recording) -> Recording:
+    """Send the requests of a draft to the real API server, and return them with its answers."""
+    replay = Replay(client)
+    steps: list[Step] = []
+    await replay.start()
+    try:
+        for step in draft.steps:
+            status, response = await replay.answer(step)
+            steps.append(msgspec.structs.replace(step, status=status, response=response))
+            if _unsettles(step, status, response):
+                await _settle(replay)
+                steps.append(Step(state=await replay.state(is_complete=False)))
+        await _settle(replay)
+        steps.append(Step(state=await replay.state(is_complete=True)))
+        watches = iter(replay.watches)
+        return Recording(draft.test, list(_with_events(steps, watches)))
+    finally:
+        await replay.stop()
+
+
+def _with_events(steps: list[Step], watches: Iterator[Any]) -> Iterator[Step]:
+    for step in steps:
+        if step.is_watch:
+            yield msgspec.structs.replace(step, events=next(watches).by_object())
+        else:
+            yield step
+
+
+def _unsettles(step: Step, status: int, response: Any) -> bool:
+    """Return whether controllers may act on a write."""
+    if step.method == "GET" or status >= _ERROR:
+        return False
+    metadata = (response or {}).get("metadata") or {}
+    return (
+        step.method == "DELETE"
+        or "deletionTimestamp" in metadata
+        or "namespaces" in step.path.rpartition("/")[0].rpartition("/")[2]
+    )
+
+
+async def _settle(replay: Replay) -> None:
+    """Wait until no object changes."""
+    loop = asyncio.get_running_loop()
+    last: Any = None
+    since = loop.time()
+    while True:
+        state = await replay.state(is_complete=True)
+        if state != last:
+            last, since = state, loop.time()
+        is_terminating = any(
+            name.startswith("namespaces/") and "deletionTimestamp" in obj["metadata"]
+            for name, obj in state.items()
+        )
+        if loop.time() - since >= (_NAMESPACE_QUIET if is_terminating else _QUIET):
+            return
+        await asyncio.sleep(0.1)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The file of a recording, and its size."""
+
+    path: Path
+    size: int
+
+
+async def record(drafts: Path, kubeconfig: Path) -> None:
+    """Make a recording of each draft in a folder."""
+    FOLDER.mkdir(exist_ok=True)
+    async with Client.connect(load_config(kubeconfig=kubeconfig)) as client:
+        for definition in definitions():
+            await install_crd(client, definition)
+        for path in sorted(drafts.glob("*.json")):
+            draft = prepared(msgspec.json.decode(path.read_bytes(), type=Recording))
+            recording = await answered(client, draft)
+            target = FOLDER / f"{path.stem}.json.gz"
+            write(recording, target)
+            size = target.stat().st_size
+            sys.stdout.write(f"{path.stem}: {len(recording.steps)} steps, {size} bytes\n")
+
+
+def main() -> None:
+    """Run the tests, and record their requests."""
+    tests = [line for line in TESTS.read_text().splitlines() if line]
+    with tempfile.TemporaryDirectory() as folder:
+        drafts = Path(folder, "drafts")
+        drafts.mkdir()
+        cluster = LocalCluster("recordings", Path(folder, "clusters"))
+        cluster.up(owned=True)
+        variables = {
+            "LYNQ_RECORD": str(drafts),
+            "LYNQ_TEST_KUBECONFIG": str(cluster.kubeconfig),
+            "PYTHONPATH": os.pathsep.join(("src", "tests")),
+        }
+        try:
+            command = [sys.executable, "-m", "pytest", "-q", "-p", "contract.recorder", *tests]
+            subprocess.run(
+                command, cwd=FOLDER.parents[2], env=os.environ | variables, check=True
+            )
+            asyncio.run(record(drafts, cluster.kubeconfig))
+        finally:
+            cluster.down()
+
+
+if __name__ == "__main__":
+    main()
