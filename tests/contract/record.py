@@ -22,6 +22,7 @@ from contract.recording import (
     FOLDER,
     STALE,
     UID,
+    ObjectPath,
     Placeholders,
     Recording,
     Step,
@@ -44,8 +45,8 @@ _NAMESPACE_QUIET: Final = 7.0
 """The same while a Namespace terminates: its controller waits for some seconds."""
 _CONFLICT: Final = 409
 _ERROR: Final = 400
-_IGNORED: Final = ("/events", "/leases/", "reviews", "/lynq-installation-key")
-"""Requests that depend on the time, or on what other tests left in the cluster."""
+_IGNORED: Final = ("/events", "/leases/", "reviews", "/customresourcedefinitions")
+"""Requests that depend on the time, or on what is in the cluster besides the test."""
 _NEW_NAMESPACE: Final = "namespaces"
 
 
@@ -56,11 +57,11 @@ def prepared(draft: Recording) -> Recording:
     steps: list[Step] = []
     reads: dict[str, Any] = {}
     for step in draft.steps[1:]:
-        if any(word in step.path for word in _IGNORED) or step.path.count("/") < 3:
-            continue
         path = split(step.path)
         if path.plural == _NEW_NAMESPACE and step.method == "POST":
             placeholders.add_namespace(step.body["metadata"]["name"])
+        if not _is_recorded(path, step, placeholders):
+            continue
         for _, obj in objects_in(path, step.response):
             placeholders.add_object(path, obj["metadata"])
         if step.method == "GET" and not step.is_watch:
@@ -72,6 +73,13 @@ def prepared(draft: Recording) -> Recording:
     if unknown := UID.search(msgspec.json.encode(steps).decode()):
         sys.stderr.write(f"{draft.test}: the uid {unknown[0]} is of no recorded object\n")
     return Recording(draft.test, steps)
+
+
+def _is_recorded(path: ObjectPath, step: Step, placeholders: Placeholders) -> bool:
+    """Return whether a request is about objects of the test."""
+    if not path.plural or any(word in step.path for word in _IGNORED):
+        return False
+    return path.namespace in ("", *placeholders.namespaces.values())
 
 
 def _prepared_step(step: Step, placeholders: Placeholders) -> Step:
