@@ -2,21 +2,21 @@
 
 import uuid
 from collections.abc import AsyncIterator
-from contextlib import aclosing, suppress
-from dataclasses import dataclass
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
 
 import pytest
+from msgspec.json import decode, encode
 
-from lynq.kube import Client, Resource, load_config
-from lynq.kube.errors import ApiError, NotFound, TooManyRequests
+from built_in_resources import SERVICE_ACCOUNTS
+from lynq.kube import Client, ClientOptions, Request, Resource, load_config
+from lynq.kube.credentials import StaticCredentials
+from lynq.kube.errors import NotFound
 from lynq.kube.resource import NAMESPACES
 from memory.api_server import MemoryApiServer
-from waiting import eventually
 
 DENIED = "system:serviceaccount:default:denied"
 """A user without rights."""
-THROTTLED = "throttled"
-"""A user whose requests are refused."""
 
 _FLOW = "flowcontrol.apiserver.k8s.io"
 FLOW_SCHEMAS = Resource(_FLOW, "v1", "FlowSchema", "flowschemas", namespaced=False)
@@ -72,29 +72,56 @@ def denied_client(client: Client) -> Client:
 
 
 @pytest.fixture
-async def throttled_client(server: Server) -> AsyncIterator[Client]:
-    """A client whose requests are refused until they are fewer."""
-    client = server.client.acting_as(THROTTLED)
+async def throttled_client(
+    server: Server, namespace: str, request: pytest.FixtureRequest
+) -> AsyncIterator[Client]:
+    """A client whose requests are refused, and which sends each of them once."""
+    once = ClientOptions(attempts=1)
     if server.memory:
         server.memory.fail(path="/configmaps/throttled", status=429, times=100, retry_after=1)
-        yield client
+        yield Client(replace(server.client._transport, options=once))
         return
-    name = f"throttled-{uuid.uuid4().hex[:10]}"
-    limited = {"nominalConcurrencyShares": 0, "lendablePercent": 0, "borrowingLimitPercent": 0}
-    level = {"type": "Limited", "limited": limited | {"limitResponse": {"type": "Reject"}}}
+    config = load_config(kubeconfig=request.getfixturevalue("kubeconfig"))
+    token = await _token(server.client, namespace)
+    async with _refused_flow(server.client, namespace):
+        anonymous = replace(config, credentials=StaticCredentials())
+        async with Client.connect(anonymous, options=once) as client:
+            yield client.authenticated_by(token)
+
+
+async def _token(client: Client, namespace: str) -> str:
+    """Create a service account, and return a token of it."""
+    account = {"metadata": {"name": namespace, "namespace": namespace}}
+    await client.create(SERVICE_ACCOUNTS, account)
+    path = SERVICE_ACCOUNTS.path(namespace, namespace, "token")
+    body = encode({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}})
+    response = await client._transport.send(
+        Request("create", "POST", path, headers={"Content-Type": "application/json"}, body=body)
+    )
+    token: str = decode(response.body)["status"]["token"]
+    return token
+
+
+@asynccontextmanager
+async def _refused_flow(client: Client, name: str) -> AsyncIterator[None]:
+    """Give the requests of a service account no seat, while the block runs."""
+    shares = {"nominalConcurrencyShares": 0, "lendablePercent": 0, "borrowingLimitPercent": 0}
+    level = {"type": "Limited", "limited": {**shares, "limitResponse": {"type": "Reject"}}}
+    everything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"]}
+    account = {"name": name, "namespace": name}
     rule = {
-        "subjects": [{"kind": "User", "user": {"name": THROTTLED}}],
-        "resourceRules": [
-            {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"]}
-        ],
+        "subjects": [{"kind": "ServiceAccount", "serviceAccount": account}],
+        "resourceRules": [everything],
     }
     schema = {
         "matchingPrecedence": 100,
         "priorityLevelConfiguration": {"name": name},
         "rules": [rule],
     }
-    await server.client.create(PRIORITY_LEVELS, {"metadata": {"name": name}, "spec": level})
-    await server.client.create(FLOW_SCHEMAS, {"metadata": {"name": name}, "spec": schema})
-    yield client
-    await server.client.delete(FLOW_SCHEMAS, name)
-    await server.client.delete(PRIORITY_LEVELS, name)
+    await client.create(PRIORITY_LEVELS, {"metadata": {"name": name}, "spec": level})
+    await client.create(FLOW_SCHEMAS, {"metadata": {"name": name}, "spec": schema})
+    try:
+        yield
+    finally:
+        await client.delete(FLOW_SCHEMAS, name)
+        await client.delete(PRIORITY_LEVELS, name)

@@ -16,7 +16,8 @@ import msgspec
 FOLDER: Final = Path(__file__).with_name("recordings")
 
 UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_PLACEHOLDER: Final = re.compile(r"<(?:uid|namespace) [^>]*>")
+_NAMESPACE: Final = re.compile(r"<(ns\d+)>")
+_PLACEHOLDER: Final = re.compile(r"<(?:ns\d+|uid [^<>]*)>")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 CURRENT: Final = "<current>"
 """Stands for the resource version that an object has when the request is sent."""
@@ -115,20 +116,22 @@ class Placeholders:
         return {
             placeholder: actual
             for placeholder, actual in self._actual.items()
-            if placeholder.startswith("<namespace ")
+            if _NAMESPACE.fullmatch(placeholder)
         }
 
     def add_namespace(self, actual: str, placeholder: str = "") -> None:
-        """Name a namespace."""
-        self._add(actual, placeholder or f"<namespace {len(self.namespaces) + 1}>")
+        """Name a namespace, unless it has a name."""
+        if actual in self._placeholders:
+            return
+        self._add(actual, placeholder or f"<ns{len(self.namespaces) + 1}>")
 
     def add_object(self, path: ObjectPath, metadata: dict[str, Any]) -> None:
         """Name the uid of an object: the first, second … with its name."""
         uid = metadata.get("uid")
         if uid and uid not in self._placeholders:
-            key = self.shown(path.key(metadata))
+            key = _NAMESPACE.sub(r"\1", self.shown(path.key(metadata)))
             number = self._counts[key] = self._counts.get(key, 0) + 1
-            self._add(uid, f"<uid {key} {number}>".replace("<namespace ", "<").replace(">/", "/"))
+            self._add(uid, f"<uid {key} {number}>")
 
     def _add(self, actual: str, placeholder: str) -> None:
         self._placeholders[actual] = placeholder
@@ -144,9 +147,9 @@ class Placeholders:
         """Return a text with the names of this run; raises KeyError if one is unknown."""
         return _PLACEHOLDER.sub(lambda match: self._actual[match[0]], text)
 
-    def unknown(self, text: str) -> list[str]:
-        """Return the placeholders in a text that are not known yet."""
-        return [name for name in _PLACEHOLDER.findall(text) if name not in self._actual]
+    def new_namespaces(self, text: str) -> set[str]:
+        """Return the placeholders of namespaces in a text that are not known yet."""
+        return {match[0] for match in _NAMESPACE.finditer(text)} - self._actual.keys()
 
     def shown_value(self, value: Any) -> Any:
         """Return a JSON value with placeholders."""

@@ -5,7 +5,6 @@ state of all objects, and the events of the watches by object.
 """
 
 import asyncio
-import re
 import uuid
 from collections.abc import Iterator
 from contextlib import aclosing, suppress
@@ -30,11 +29,13 @@ from lynq.kube.errors import ApiError, NotFound
 from lynq.kube.resource import NAMESPACES
 from waiting import DeadlineError, eventually
 
-_APPLY: Final = "application/apply-patch+yaml"
 _WATCH_SECONDS: Final = 600.0
-_RANDOM: Final = re.compile(r"-[0-9a-f]{8,}$")
 
 Objects = dict[str, Any]
+
+
+def _new_name() -> str:
+    return f"test-{uuid.uuid4().hex[:10]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,9 @@ class Replay:
 
     async def start(self) -> None:
         """Create the namespace of the test."""
-        await self._create_namespace("<namespace 1>")
+        name = _new_name()
+        self.placeholders.add_namespace(name)
+        await self._client.create(NAMESPACES, {"metadata": {"name": name}})
 
     async def stop(self) -> None:
         """End the watches, and delete the namespaces."""
@@ -136,17 +139,11 @@ class Replay:
                                 Request("patch", "PATCH", name, headers=headers, body=body)
                             )
 
-    async def _create_namespace(self, placeholder: str) -> None:
-        name = f"test-{uuid.uuid4().hex[:10]}"
-        self.placeholders.add_namespace(name, placeholder)
-        await self._client.create(NAMESPACES, {"metadata": {"name": name}})
-
     async def answer(self, step: Step) -> tuple[int, Any]:
         """Send a request; return the status and the comparable response."""
         text = msgspec.json.encode(step).decode()
-        for unknown in self.placeholders.unknown(text):
-            if unknown.startswith("<namespace "):
-                self.placeholders.add_namespace(f"test-{uuid.uuid4().hex[:10]}", unknown)
+        for placeholder in sorted(self.placeholders.new_namespaces(text)):
+            self.placeholders.add_namespace(_new_name(), placeholder)
         path = split(self.placeholders.actual(step.path))
         self._collections.setdefault(path.root, set()).add(path.plural)
         if step.is_watch:

@@ -240,6 +240,33 @@ async def test_must_create_is_a_conflict_if_the_object_exists(
     assert await client.get(CONFIG_MAPS, "a", namespace) == first
 
 
+async def test_conflict_of_fields_is_reported_before_that_of_the_version(
+    client: Client, namespace: str
+) -> None:
+    await apply(client, config_map(namespace, data={"a": "1"}), "one")
+    for options in ({"must_create": True}, {}):
+        manifest = config_map(namespace, data={"a": "2"}, resourceVersion="2")
+        with pytest.raises(errors.Conflict) as caught:
+            await apply(client, manifest, "two", **options)
+        assert [conflict.field for conflict in caught.value.fields] == [".data.a"]
+
+
+async def test_forced_apply_checks_the_version(client: Client, namespace: str) -> None:
+    await apply(client, config_map(namespace, data={"a": "1"}), "one")
+    manifest = config_map(namespace, data={"a": "2"}, resourceVersion="2")
+    with pytest.raises(errors.Conflict) as caught:
+        await apply(client, manifest, "two", force=True)
+    assert caught.value.fields == []
+
+
+async def test_version_of_an_apply_without_effect_is_checked(
+    client: Client, namespace: str
+) -> None:
+    await apply(client, config_map(namespace, data={"a": "1"}))
+    with pytest.raises(errors.Conflict):
+        await apply(client, config_map(namespace, data={"a": "1"}, resourceVersion="2"))
+
+
 async def test_defaults_have_no_owner(client: Client, namespace: str) -> None:
     applied = await apply(client, deployment(namespace, container()))
     assert applied["spec"]["strategy"]["type"] == "RollingUpdate"

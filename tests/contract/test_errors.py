@@ -1,5 +1,6 @@
 """The Status of a rejected request, in the fields that `lynq.kube.errors` reads."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from lynq.api import LynqNode
 from lynq.kube import Client, PartialObject, Resource, errors
 from lynq.kube.errors import ApiError
 from lynq.kube.resource import CONFIG_MAPS, SECRETS, resource_of
+from waiting import eventually
 
 NODES = resource_of(LynqNode.definition)
 
@@ -217,15 +219,13 @@ async def test_denied_request_names_the_missing_right(
 async def test_throttled_request_says_when_to_retry(
     throttled_client: Client, namespace: str
 ) -> None:
-    async def is_throttled() -> TooManyRequests | None:
+    async def throttled() -> errors.TooManyRequests | None:
+        # A level without seats still executes one request at a time.
         path = CONFIG_MAPS.path(namespace, "throttled")
-        try:
-            await throttled_client.raw(path)
-        except errors.TooManyRequests as error:
-            return error
-        except errors.ApiError:
-            return None
-        return None
+        requests = (throttled_client.raw(path) for _ in range(30))
+        results = await asyncio.gather(*requests, return_exceptions=True)
+        refused = [error for error in results if isinstance(error, errors.TooManyRequests)]
+        return refused[0] if refused else None
 
-    error = await eventually(is_throttled)
-    assert error.retry_after == 1
+    error = await eventually(throttled)
+    assert (error.code, error.retry_after) == (429, 1)

@@ -262,8 +262,9 @@ class MemoryApiServer:
             case "DELETE":
                 return self._delete(call)
             case _:
+                is_new = not call.target.name or self.store.get(call.target.key) is None
                 obj = self._write(call)
-                code = 201 if request.method == "POST" else 200
+                code = 201 if is_new else 200
                 return _json(call.shown(obj), code)
 
     def _document(self, request: Request) -> Response | None:

@@ -60,7 +60,7 @@ def _filled(obj: Any, blank: Body) -> Any:
     return {**blank, **obj, **filled}
 
 
-_TEMPLATE: Final[Body] = {"metadata": {}, "spec": {}}
+_TEMPLATE: Final[Body] = {"metadata": {}, "spec": {"containers": []}}
 
 
 def _built_in(

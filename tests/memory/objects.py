@@ -61,11 +61,14 @@ def new_metadata(metadata: Body, *, namespace: str, now: str, has_generation: bo
     return kept | {"uid": str(uuid.uuid4()), "creationTimestamp": now}
 
 
-def prepared(kind: ServedKind, obj: Body) -> Body:
-    """Return an object that is created, with what the API server adds only then."""
+def initialized(kind: ServedKind, obj: Body) -> Body:
+    """Return an object that is created, with what the API server adds only then.
+
+    It adds it after the managers of fields are known, and no manager owns it.
+    """
     if kind.resource.kind == "Namespace":
-        obj = {**obj, "spec": {"finalizers": ["kubernetes"], **(obj.get("spec") or {})}}
-    return completed(kind, obj)
+        return {**obj, "spec": {"finalizers": ["kubernetes"], **(obj.get("spec") or {})}}
+    return obj
 
 
 def completed(kind: ServedKind, obj: Body) -> Body:

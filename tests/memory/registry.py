@@ -15,8 +15,8 @@ from memory.objects import (
     check_applied,
     check_types,
     completed,
+    initialized,
     new_metadata,
-    prepared,
     validate,
     validate_update,
 )
@@ -154,11 +154,12 @@ class Registry:
         live = self.store.get(target.key)
         writer = self._writer(target, options)
         if live is not None:
-            self._check_preconditions(target, live, manifest)
             shown = self._shown(target.kind, live)
             body = applied(
                 target.kind, shown, self._applicable(target, manifest), writer, force=options.force
             )
+            # After the conflicts of fields, which are reported first.
+            self._check_preconditions(target, live, manifest)
             return self._stored(target, live, body, options)
         if target.subresource:
             raise not_found(target.kind, target.name)
@@ -283,9 +284,10 @@ class Registry:
             now=self.now,
             has_generation=target.kind.has_generation,
         )
-        return prepared(target.kind, {**body, "metadata": metadata})
+        return completed(target.kind, {**body, "metadata": metadata})
 
     def _created(self, target: Target, body: Body, options: Options) -> Body:
+        body = initialized(target.kind, body)
         validate(target.kind, body)
         return body if options.dry_run else self._put(target.key, body)
 
@@ -330,7 +332,9 @@ class Registry:
         if finalizers:
             metadata["finalizers"] = finalizers
         if not metadata.get("deletionTimestamp"):
-            metadata |= {"deletionTimestamp": self.now, "deletionGracePeriodSeconds": 0}
+            metadata["deletionTimestamp"] = self.now
+            if live["kind"] != "Namespace":
+                metadata["deletionGracePeriodSeconds"] = 0
             if generation := metadata.get("generation"):
                 metadata["generation"] = generation + 1
         deleting = {**live, "metadata": metadata}
