@@ -9,10 +9,12 @@ import pytest
 from msgspec.json import decode, encode
 
 from built_in_resources import SERVICE_ACCOUNTS
+from contract.manifests import WIDGET_DEFINITION, WIDGETS
 from lynq.kube import Client, ClientOptions, Request, Resource, load_config
 from lynq.kube.credentials import StaticCredentials
+from lynq.kube.crd_install import install_crd
 from lynq.kube.errors import NotFound
-from lynq.kube.resource import NAMESPACES
+from lynq.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
 from memory.api_server import MemoryApiServer
 
 DENIED = "system:serviceaccount:default:denied"
@@ -53,6 +55,14 @@ async def server(request: pytest.FixtureRequest) -> AsyncIterator[Server]:
 def client(server: Server) -> Client:
     """An admin client of one of the two servers."""
     return server.client
+
+
+@pytest.fixture(scope="session")
+async def widgets(client: Client) -> AsyncIterator[Resource]:
+    """A custom kind, served."""
+    await install_crd(client, WIDGET_DEFINITION)
+    yield WIDGETS
+    await client.delete(CUSTOM_RESOURCE_DEFINITIONS, WIDGETS.name)
 
 
 @pytest.fixture

@@ -18,6 +18,58 @@ CLUSTER_ROLES = Resource(
 )
 JOBS = Resource("batch", "v1", "Job", "jobs", namespaced=True)
 
+WIDGETS = Resource("contract.example.com", "v1", "Widget", "widgets", namespaced=True)
+"""A custom kind with defaults, a status, and lists of each type."""
+
+_STRING = {"type": "string"}
+_WIDGET_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "spec": {
+            "type": "object",
+            "required": ["size"],
+            "properties": {
+                "size": {"type": "integer", "minimum": 1},
+                "color": {"type": "string", "default": "red", "enum": ["red", "blue"]},
+                "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+                "parts": {
+                    "type": "array",
+                    "x-kubernetes-list-type": "map",
+                    "x-kubernetes-list-map-keys": ["name"],
+                    "items": {
+                        "type": "object",
+                        "required": ["name"],
+                        "properties": {"name": _STRING, "value": _STRING},
+                    },
+                },
+                "tags": {"type": "array", "x-kubernetes-list-type": "set", "items": _STRING},
+                "words": {"type": "array", "items": _STRING},
+                "labels": {"type": "object", "additionalProperties": _STRING},
+            },
+        },
+        "status": {"type": "object", "properties": {"phase": _STRING}},
+    },
+}
+WIDGET_DEFINITION = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": WIDGETS.name},
+    "spec": {
+        "group": WIDGETS.group,
+        "scope": "Namespaced",
+        "names": {"plural": WIDGETS.plural, "kind": WIDGETS.kind},
+        "versions": [
+            {
+                "name": WIDGETS.version,
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": _WIDGET_SCHEMA},
+                "subresources": {"status": {}},
+            }
+        ],
+    },
+}
+
 
 def config_map(
     namespace: str, name: str = "a", data: Mapping[str, str] | None = None, **metadata: Any
@@ -68,6 +120,11 @@ def job(namespace: str, **spec: Any) -> Object:
         "metadata": {"name": "web", "namespace": namespace},
         "spec": {"managedBy": "lynq.sh/test", "template": pods, **spec},
     }
+
+
+def widget(namespace: str, **spec: Any) -> Object:
+    """Return a Widget."""
+    return {"metadata": {"name": "a", "namespace": namespace}, "spec": {"size": 1, **spec}}
 
 
 def owner_reference(owner: Object, **fields: Any) -> Object:

@@ -1,7 +1,7 @@
 """Recorded requests with the answers of the real API server, and their files.
 
 What differs from run to run is replaced: uids and random names of Namespaces by placeholders, times
-by `<time>`, resource versions by their number among those of the object. Entries of managedFields
+by `<time>`, addresses of Services by `<address>`, resource versions by their number among those of the object. Entries of managedFields
 are sorted, because their order is that of their times.
 """
 
@@ -224,6 +224,8 @@ def _comparable_object(
         if "time" in entry:
             entry["time"] = "<time>"
     entries.sort(key=_entry_position)
+    if path.plural == "services" and "clusterIP" in shown["spec"]:
+        shown["spec"] |= {"clusterIP": "<address>", "clusterIPs": ["<address>"]}
     if "lynq.sh" not in path.root and "status" in shown:
         status = msgspec.json.encode(shown["status"]).decode()
         shown["status"] = msgspec.json.decode(_TIME.sub("<time>", status))

@@ -1,71 +1,13 @@
 """CustomResourceDefinitions and discovery."""
 
-import uuid
-from collections.abc import AsyncIterator
-from typing import Any
-
 import pytest
 
-from contract.manifests import Object, exists, fields_of, wait_until_removed
+from contract.manifests import Object, exists, fields_of, wait_until_removed, widget
 from custom_kind import served_custom_kind
 from lynq.kube import Client, Discovery, Resource, errors
-from lynq.kube.crd_install import install_crd
 from lynq.kube.discovery import read_served
 from lynq.kube.resource import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
 from waiting import eventually
-
-STRING = {"type": "string"}
-SCHEMA = {
-    "type": "object",
-    "properties": {
-        "spec": {
-            "type": "object",
-            "required": ["size"],
-            "properties": {
-                "size": {"type": "integer", "minimum": 1},
-                "color": {"type": "string", "default": "red", "enum": ["red", "blue"]},
-                "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
-                "parts": {
-                    "type": "array",
-                    "x-kubernetes-list-type": "map",
-                    "x-kubernetes-list-map-keys": ["name"],
-                    "items": {
-                        "type": "object",
-                        "required": ["name"],
-                        "properties": {"name": STRING, "value": STRING},
-                    },
-                },
-                "tags": {"type": "array", "x-kubernetes-list-type": "set", "items": STRING},
-                "words": {"type": "array", "items": STRING},
-                "labels": {"type": "object", "additionalProperties": STRING},
-            },
-        },
-        "status": {"type": "object", "properties": {"phase": STRING}},
-    },
-}
-
-
-@pytest.fixture(scope="module")
-async def widgets(client: Client) -> AsyncIterator[Resource]:
-    """A kind with defaults, a status, and lists of each type."""
-    group = f"contract-{uuid.uuid4().hex[:10]}.example.com"
-    version = {
-        "name": "v1",
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": SCHEMA},
-        "subresources": {"status": {}},
-    }
-    names = {"plural": "widgets", "kind": "Widget"}
-    spec = {"group": group, "scope": "Namespaced", "names": names, "versions": [version]}
-    await install_crd(client, {"metadata": {"name": f"widgets.{group}"}, "spec": spec})
-    yield Resource(group, "v1", "Widget", "widgets", namespaced=True)
-    await client.delete(CUSTOM_RESOURCE_DEFINITIONS, f"widgets.{group}")
-
-
-def widget(namespace: str, **spec: Any) -> Object:
-    return {"metadata": {"name": "a", "namespace": namespace}, "spec": {"size": 1, **spec}}
-
 
 async def test_schema_sets_defaults(client: Client, namespace: str, widgets: Resource) -> None:
     created = await client.create(widgets, widget(namespace))

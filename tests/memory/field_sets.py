@@ -147,7 +147,9 @@ def fields_of(value: Any, kind: FieldType) -> FieldSet:
         below = fields_of(part, part_kind)
         if below:
             result.children[element] = below
-        if not is_named or not below:
+        # An empty list that is not atomic has no owner; an empty object has.
+        is_leaf = part == {} or parts(part, part_kind) is None
+        if is_leaf or not is_named:
             result.members.add(element)
     return result
 

@@ -170,7 +170,7 @@ def _pod_template(template: Body, restart_policy: str) -> Body:
     for name in ("containers", "initContainers"):
         if name in spec:
             spec[name] = [_container(container) for container in spec[name] or ()]
-    return {**template, "metadata": template.get("metadata") or {}, "spec": spec}
+    return {**template, "metadata": _cleaned(template.get("metadata") or {}), "spec": spec}
 
 
 def _container(container: Body) -> Body:
