@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo unit affected test check hooks mutants bench bench-parts faults races golden docs docs-sync ui ui-types screenshots recording bare-test reference crds manifests dist wheelhouse image image-test chart lock clean
+.PHONY: help demo unit affected test check hooks mutants bench bench-parts faults races golden docs docs-sync ui ui-types screenshots recording recordings bare-test reference crds manifests dist wheelhouse image image-test chart lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 11
@@ -61,6 +61,10 @@ docs: $(VENV)-docs/ready  ## build the documentation site into site/
 
 recording: $(VENV)/ready  ## record make demo again: docs/images/demo.cast and demo.svg
 	$(BIN)/python tools/recording.py
+
+recordings: $(VENV)/ready  ## record the requests of tests again, for the replays of tests/contract
+	@$(BIN)/lynq cluster build
+	cd tests && ../$(BIN)/python -m contract.record
 
 bare-test:  ## follow the first pages on a bare Debian root, with PostgreSQL and MariaDB
 	scripts/bare $(ARGS)

@@ -11,8 +11,8 @@ from msgspec.json import decode, encode
 from built_in_resources import SERVICE_ACCOUNTS
 from contract.manifests import WIDGET_DEFINITION, WIDGETS
 from lynq.kube import Client, ClientOptions, Request, Resource, load_config
-from lynq.kube.credentials import StaticCredentials
 from lynq.kube.crd_install import install_crd
+from lynq.kube.credentials import StaticCredentials
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
 from memory.api_server import MemoryApiServer
@@ -35,9 +35,7 @@ class Server:
     memory: MemoryApiServer | None = None
 
 
-@pytest.fixture(
-    scope="session", params=["memory", pytest.param("real", marks=pytest.mark.server)]
-)
+@pytest.fixture(scope="session", params=["memory", pytest.param("real", marks=pytest.mark.server)])
 async def server(request: pytest.FixtureRequest) -> AsyncIterator[Server]:
     """The server in memory, or the real one with its controller-manager."""
     if request.param == "memory":

@@ -31,7 +31,7 @@ class ListedDifference(msgspec.Struct, frozen=True):
 
 
 class _File(msgspec.Struct, frozen=True):
-    difference: list[ListedDifference] = []  # noqa: RUF012 - msgspec copies it
+    difference: list[ListedDifference] = []
 
 
 def listed_differences() -> list[ListedDifference]:

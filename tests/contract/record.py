@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,7 +36,8 @@ from lynq.kube import Client, load_config
 from lynq.kube.crd_install import install_crd
 
 TESTS: Final = Path(__file__).with_name("recorded_tests.txt")
-"""The tests that are recorded, one per line."""
+"""The tests that are recorded, one per line, without their folders: tests move."""
+_ROOT: Final = Path(__file__).parents[2]
 
 _QUIET: Final = 1.5
 """Seconds without a change after which all controllers have settled."""
@@ -57,7 +57,11 @@ def prepared(draft: Recording) -> Recording:
     reads: dict[str, Any] = {}
     for step in draft.steps[1:]:
         path = split(step.path)
-        if path.plural == "namespaces" and step.method in {"POST", "PATCH"} and not path.subresource:
+        if (
+            path.plural == "namespaces"
+            and step.method in {"POST", "PATCH"}
+            and not path.subresource
+        ):
             placeholders.add_namespace(path.name or step.body["metadata"]["name"])
         if not _is_recorded(path, step, placeholders):
             continue
@@ -163,21 +167,12 @@ async def _settle(replay: Replay) -> None:
         await asyncio.sleep(0.1)
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """The file of a recording, and its size."""
-
-    path: Path
-    size: int
-
-
-async def record(drafts: Path, kubeconfig: Path) -> None:
-    """Make a recording of each draft in a folder."""
-    FOLDER.mkdir(exist_ok=True)
+async def record(drafts: list[Path], kubeconfig: Path) -> None:
+    """Make a recording of each draft."""
     async with Client.connect(load_config(kubeconfig=kubeconfig)) as client:
         for definition in definitions():
             await install_crd(client, definition)
-        for path in sorted(drafts.glob("*.json")):
+        for path in drafts:
             draft = prepared(msgspec.json.decode(path.read_bytes(), type=Recording))
             try:
                 recording = await answered(client, draft)
@@ -190,9 +185,22 @@ async def record(drafts: Path, kubeconfig: Path) -> None:
             sys.stdout.write(f"{path.stem}: {len(recording.steps)} steps, {size} bytes\n")
 
 
+def test_paths() -> list[str]:
+    """Return the tests that are recorded, as pytest takes them."""
+    return [_test_path(line) for line in TESTS.read_text().splitlines()]
+
+
+def _test_path(test: str) -> str:
+    file, _, name = test.partition("::")
+    function = f"def {name.partition('[')[0]}("
+    for path in sorted(_ROOT.glob(f"tests/**/controllers/**/{file}")):
+        if function in path.read_text():
+            return f"{path.relative_to(_ROOT)}::{name}"
+    raise LookupError(f"there is no test {test}: see {TESTS.name}")
+
+
 def main() -> None:
     """Run the tests, and record their requests."""
-    tests = [line for line in TESTS.read_text().splitlines() if line]
     with tempfile.TemporaryDirectory() as folder:
         drafts = Path(folder, "drafts")
         drafts.mkdir()
@@ -204,11 +212,13 @@ def main() -> None:
             "PYTHONPATH": os.pathsep.join(("src", "tests")),
         }
         try:
-            command = [sys.executable, "-m", "pytest", "-q", "-p", "contract.recorder", *tests]
+            command = [sys.executable, "-m", "pytest", "-q", "-p", "contract.recorder"]
             subprocess.run(
-                command, cwd=FOLDER.parents[2], env=os.environ | variables, check=True
+                [*command, *test_paths()], cwd=_ROOT, env=os.environ | variables, check=True
             )
-            asyncio.run(record(drafts, cluster.kubeconfig))
+            for path in FOLDER.glob("*.json.gz"):
+                path.unlink()
+            asyncio.run(record(sorted(drafts.glob("*.json")), cluster.kubeconfig))
         finally:
             cluster.down()
 

@@ -16,7 +16,6 @@ import pytest
 
 from contract.recording import Recording, Step
 from lynq.kube import Client, Request, Response, Send
-from operated.environment import Environment
 
 _HEADERS = ("Accept", "Content-Type", "Impersonate-User")
 
@@ -62,7 +61,7 @@ def record_requests(request: pytest.FixtureRequest) -> Iterator[None]:
     if "env" not in request.fixturenames:
         yield
         return
-    env: Environment = request.getfixturevalue("env")
+    env = request.getfixturevalue("env")
     log = RequestLog()
     env.client = log.around(env.client)
     yield

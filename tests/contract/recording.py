@@ -1,8 +1,8 @@
 """Recorded requests with the answers of the real API server, and their files.
 
 What differs from run to run is replaced: uids and random names of Namespaces by placeholders, times
-by `<time>`, addresses of Services by `<address>`, resource versions by their number among those of the object. Entries of managedFields
-are sorted, because their order is that of their times.
+by `<time>`, addresses of Services by `<address>`, resource versions by their number among those of
+the object. Entries of managedFields are sorted, because their order is that of their times.
 """
 
 import gzip
@@ -30,8 +30,8 @@ class Step(msgspec.Struct, omit_defaults=True, frozen=True):
 
     method: str = ""
     path: str = ""
-    query: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it
-    headers: dict[str, str] = {}  # noqa: RUF012
+    query: dict[str, str] = {}
+    headers: dict[str, str] = {}
     body: Any = None
     status: int = 0
     response: Any = None

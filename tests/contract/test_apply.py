@@ -85,9 +85,7 @@ async def test_same_value_has_two_owners(client: Client, namespace: str) -> None
     assert fields_of(shared, "one") == fields_of(shared, "two") == {"f:data": {"f:a": {}}}
 
 
-async def test_time_of_an_entry_is_that_of_its_last_change(
-    client: Client, namespace: str
-) -> None:
+async def test_time_of_an_entry_is_that_of_its_last_change(client: Client, namespace: str) -> None:
     first = await apply(client, config_map(namespace, data={"a": "1"}), "one")
     shared = await apply(client, config_map(namespace, data={"a": "1"}), "two")
     # The second apply changed no value: its entry has no time, and stands first.
@@ -124,8 +122,8 @@ async def test_other_value_is_a_conflict(client: Client, namespace: str) -> None
 async def test_conflict_names_every_field_and_manager(client: Client, namespace: str) -> None:
     await apply(client, config_map(namespace, data={"a": "1", "b": "1"}), "one")
     await apply(client, config_map(namespace, data={"b": "1"}, labels={"tier": "web"}), "two")
+    manifest = config_map(namespace, data={"a": "2", "b": "2"}, labels={"tier": "db"})
     with pytest.raises(errors.Conflict) as caught:
-        manifest = config_map(namespace, data={"a": "2", "b": "2"}, labels={"tier": "db"})
         await apply(client, manifest, "three")
     assert [(conflict.manager, conflict.field) for conflict in caught.value.fields] == [
         ("one", ".data.a"),
@@ -210,9 +208,7 @@ async def test_updated_field_outlives_its_apply(client: Client, namespace: str) 
     assert (await apply(client, config_map(namespace)))["data"] == {"a": "1"}
 
 
-async def test_dry_run_shows_the_result_and_changes_nothing(
-    client: Client, namespace: str
-) -> None:
+async def test_dry_run_shows_the_result_and_changes_nothing(client: Client, namespace: str) -> None:
     dry = await apply(client, config_map(namespace, data={"a": "1"}), dry_run=True)
     assert dry["metadata"]["uid"]
     assert managers(dry) == [("one", "Apply")]
@@ -369,9 +365,7 @@ async def test_atomic_list_has_one_owner(client: Client, namespace: str) -> None
     assert [conflict.field for conflict in caught.value.fields] == [
         '.spec.template.spec.containers[name="web"].args'
     ]
-    forced = await apply(
-        client, deployment(namespace, container(args=["c"])), "two", force=True
-    )
+    forced = await apply(client, deployment(namespace, container(args=["c"])), "two", force=True)
     assert containers_of(forced)[0]["args"] == ["c"]
 
 

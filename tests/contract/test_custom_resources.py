@@ -9,6 +9,7 @@ from lynq.kube.discovery import read_served
 from lynq.kube.resource import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
 from waiting import eventually
 
+
 async def test_schema_sets_defaults(client: Client, namespace: str, widgets: Resource) -> None:
     created = await client.create(widgets, widget(namespace))
     assert created["spec"] == {"size": 1, "color": "red"}
@@ -24,9 +25,7 @@ async def test_default_is_not_owned_by_its_applier(
     assert fields_of(applied, "one") == {"f:spec": {"f:size": {}}}
 
 
-async def test_unknown_fields_are_pruned(
-    client: Client, namespace: str, widgets: Resource
-) -> None:
+async def test_unknown_fields_are_pruned(client: Client, namespace: str, widgets: Resource) -> None:
     free = {"deep": {"unknown": [1]}}
     created = await client.create(widgets, widget(namespace, unknown=1, free=free))
     assert created["spec"] == {"size": 1, "color": "red", "free": free}
@@ -40,20 +39,20 @@ async def test_applied_unknown_field_is_an_error(
 
 
 @pytest.mark.parametrize(
-    ("spec", "field", "reason"),
+    ("spec", "cause"),
     [
-        ({"size": 0}, "spec.size", "FieldValueInvalid"),
-        ({"size": "one"}, "spec.size", "FieldValueTypeInvalid"),
-        ({"color": "green"}, "spec.color", "FieldValueNotSupported"),
-        ({"size": None}, "spec.size", "FieldValueRequired"),
+        ({"size": 0}, ("spec.size", "FieldValueInvalid")),
+        ({"size": "one"}, ("spec.size", "FieldValueTypeInvalid")),
+        ({"color": "green"}, ("spec.color", "FieldValueNotSupported")),
+        ({"size": None}, ("spec.size", "FieldValueRequired")),
     ],
 )
 async def test_schema_is_validated(
-    client: Client, namespace: str, widgets: Resource, spec: Object, field: str, reason: str
+    client: Client, namespace: str, widgets: Resource, spec: Object, cause: tuple[str, str]
 ) -> None:
     with pytest.raises(errors.Invalid) as caught:
         await client.create(widgets, widget(namespace, **spec))
-    assert (field, reason) in {(cause.field, cause.reason) for cause in caught.value.causes}
+    assert cause in {(each.field, each.reason) for each in caught.value.causes}
     details = caught.value.status.details
     assert (details.kind, details.group, details.name) == ("Widget", widgets.group, "a")
 
@@ -68,9 +67,7 @@ async def test_status_is_a_subresource(client: Client, namespace: str, widgets: 
     assert patched["metadata"]["generation"] == 1
 
 
-async def test_list_map_is_merged_by_key(
-    client: Client, namespace: str, widgets: Resource
-) -> None:
+async def test_list_map_is_merged_by_key(client: Client, namespace: str, widgets: Resource) -> None:
     first = widget(namespace, parts=[{"name": "x", "value": "1"}])
     second = widget(namespace, parts=[{"name": "y", "value": "1"}])
     await client.apply(widgets, first, manager="one")
@@ -128,7 +125,7 @@ async def test_kind_is_served_until_its_definition_is_deleted(
         assert (created["apiVersion"], created["kind"]) == (f"{group}/v1", "Gadget")
 
         async def is_discovered() -> bool:
-            return gadgets in (await read_served(client)).get(f"{group}/v1", ())
+            return gadgets in ((await read_served(client)).get(f"{group}/v1") or ())
 
         await eventually(is_discovered)
     await wait_until_removed(client, f"gadgets.{group}", None, CUSTOM_RESOURCE_DEFINITIONS)

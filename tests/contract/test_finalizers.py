@@ -60,8 +60,8 @@ async def test_second_deletion_changes_nothing(client: Client, namespace: str) -
 async def test_deleted_object_gets_no_new_finalizers(client: Client, namespace: str) -> None:
     await client.create(CONFIG_MAPS, config_map(namespace, finalizers=[HOLD]))
     await client.delete(CONFIG_MAPS, "a", namespace)
+    patch = {"metadata": {"finalizers": [HOLD, f"{HOLD}-2"]}}
     with pytest.raises(errors.Invalid) as caught:
-        patch = {"metadata": {"finalizers": [HOLD, f"{HOLD}-2"]}}
         await client.patch(CONFIG_MAPS, "a", patch, namespace)
     causes = {(cause.field, cause.reason) for cause in caught.value.causes}
     assert causes == {("metadata.finalizers", "FieldValueForbidden")}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from contract.manifests import HOLD, config_map, exists, wait_until_removed
+from contract.manifests import HOLD, Object, config_map, exists, wait_until_removed
 from lynq.kube import Client, errors
 from lynq.kube.resource import CONFIG_MAPS, NAMESPACES, SECRETS
 from waiting import eventually
@@ -23,6 +23,13 @@ async def release(client: Client, namespace: str) -> None:
     await wait_until_removed(client, namespace, None, NAMESPACES)
 
 
+async def write(client: Client, verb: str, manifest: Object) -> None:
+    if verb == "create":
+        await client.create(CONFIG_MAPS, manifest)
+    else:
+        await client.apply(CONFIG_MAPS, manifest, manager="lynq")
+
+
 async def test_new_namespace_is_active(client: Client, namespace: str) -> None:
     obj = await client.get(NAMESPACES, namespace)
     assert obj["spec"] == {"finalizers": ["kubernetes"]}
@@ -30,9 +37,7 @@ async def test_new_namespace_is_active(client: Client, namespace: str) -> None:
     assert obj["metadata"]["labels"] == {"kubernetes.io/metadata.name": namespace}
 
 
-async def test_namespace_is_removed_with_its_objects(
-    client: Client, other_namespace: str
-) -> None:
+async def test_namespace_is_removed_with_its_objects(client: Client, other_namespace: str) -> None:
     await client.create(CONFIG_MAPS, config_map(other_namespace))
     await client.create(SECRETS, {"metadata": {"name": "a"}}, other_namespace)
     assert not await client.delete(NAMESPACES, other_namespace)
@@ -65,10 +70,7 @@ async def test_terminating_namespace_accepts_no_new_object(
     await terminate(client, other_namespace)
     manifest = config_map(other_namespace, "new")
     with pytest.raises(errors.Forbidden) as caught:
-        if verb == "create":
-            await client.create(CONFIG_MAPS, manifest)
-        else:
-            await client.apply(CONFIG_MAPS, manifest, manager="lynq")
+        await write(client, verb, manifest)
     causes = [(cause.reason, cause.field) for cause in caught.value.causes]
     assert causes == [("NamespaceTerminating", "metadata.namespace")]
     assert caught.value.status.details.name == "new"
@@ -88,10 +90,7 @@ async def test_object_of_a_terminating_namespace_can_be_changed(
 async def test_object_of_an_absent_namespace_is_not_found(client: Client, verb: str) -> None:
     manifest = config_map("test-absent")
     with pytest.raises(errors.NotFound) as caught:
-        if verb == "create":
-            await client.create(CONFIG_MAPS, manifest)
-        else:
-            await client.apply(CONFIG_MAPS, manifest, manager="lynq")
+        await write(client, verb, manifest)
     details = caught.value.status.details
     assert (details.kind, details.name) == ("namespaces", "test-absent")
 

@@ -66,9 +66,7 @@ async def test_patch_as_a_dry_run_changes_nothing(client: Client, namespace: str
     assert await client.get(CONFIG_MAPS, "a", namespace) == created
 
 
-async def test_patch_changes_neither_name_nor_creation_time(
-    client: Client, namespace: str
-) -> None:
+async def test_patch_changes_neither_name_nor_creation_time(client: Client, namespace: str) -> None:
     created = await client.create(CONFIG_MAPS, config_map(namespace))
     patch = {"metadata": {"creationTimestamp": "2000-01-01T00:00:00Z"}}
     patched = await client.patch(CONFIG_MAPS, "a", patch, namespace)
@@ -104,9 +102,7 @@ async def test_json_patch_carries_out_its_operations(
     stored = {"a": "1", "b~1b": "2"}
     await client.create(DEPLOYMENTS, deployment(namespace, container()))
     annotations = {key.replace("~1", "/"): value for key, value in stored.items()}
-    await client.patch(
-        DEPLOYMENTS, "web", {"metadata": {"annotations": annotations}}, namespace
-    )
+    await client.patch(DEPLOYMENTS, "web", {"metadata": {"annotations": annotations}}, namespace)
     moved = [
         {
             key: value.replace("/data", "/metadata/annotations")
@@ -172,9 +168,7 @@ async def test_writer_owns_what_it_changes(client: Client, namespace: str) -> No
     assert fields_of(patched, "two", "Update") == {"f:data": {"f:a": {}, "f:b": {}}}
 
 
-async def test_writer_does_not_own_what_it_leaves_unchanged(
-    client: Client, namespace: str
-) -> None:
+async def test_writer_does_not_own_what_it_leaves_unchanged(client: Client, namespace: str) -> None:
     manifest = config_map(namespace, data={"a": "1", "b": "1"})
     await client.create(CONFIG_MAPS, manifest, manager="one")
     manifest["data"]["b"] = "2"
@@ -202,10 +196,8 @@ async def test_status_of_a_custom_object_is_written_apart(client: Client, namesp
     manifest = {"metadata": {"name": "a"}, "spec": spec, "status": {"readyResources": 1}}
     created = await client.create(NODES, manifest, namespace, manager="one")
     assert "status" not in created
-    both = {"spec": {"uid": "b"}, "status": {"readyResources": 2}}
-    patched = await client.patch(
-        NODES, "a", both, namespace, subresource="status", manager="two"
-    )
+    both: dict[str, Any] = {"spec": {"uid": "b"}, "status": {"readyResources": 2}}
+    patched = await client.patch(NODES, "a", both, namespace, subresource="status", manager="two")
     assert patched["status"]["readyResources"] == 2
     assert patched["spec"]["uid"] == "a"
     assert fields_of(patched, "two", "Update", "status") == {"f:status": {}}
@@ -215,9 +207,7 @@ async def test_status_of_a_custom_object_is_written_apart(client: Client, namesp
     assert patched["spec"]["uid"] == "b"
 
 
-async def test_status_of_a_built_in_object_is_written_apart(
-    client: Client, namespace: str
-) -> None:
+async def test_status_of_a_built_in_object_is_written_apart(client: Client, namespace: str) -> None:
     def balanced(address: str) -> dict[str, Any]:
         return {"loadBalancer": {"ingress": [{"ip": address, "ipMode": "VIP"}]}}
 
@@ -243,7 +233,7 @@ async def test_list_of_managers_is_emptied_by_one_empty_entry(
     client: Client, namespace: str
 ) -> None:
     await client.create(CONFIG_MAPS, config_map(namespace, data={"a": "1"}), manager="one")
-    patch = {"metadata": {"managedFields": [{}]}}
+    patch: dict[str, Any] = {"metadata": {"managedFields": [{}]}}
     patched = await client.patch(CONFIG_MAPS, "a", patch, namespace, manager="two")
     assert managers(patched) == []
 

@@ -59,11 +59,14 @@ CONFIG_MAP_PATCHES = st.builds(
 WIDGET_MANIFESTS = st.builds(
     # Not empty: each apply of an empty map gives a custom object a new version, and one that
     # empties a map of the schema is rejected, because the map becomes null.
-    lambda spec, labels: {"metadata": {"labels": labels}, "spec": spec}, SPECS, MAPS.filter(bool)
+    lambda spec, labels: {"metadata": {"labels": labels}, "spec": spec},
+    SPECS,
+    MAPS.filter(bool),
 )
 WIDGET_PATCHES = st.builds(
     lambda spec, labels: {"metadata": {"labels": labels}, "spec": spec},
-    SPECS | st.fixed_dictionaries({}, optional={"parts": st.none(), "labels": _map_patches(VALUES)}),
+    SPECS
+    | st.fixed_dictionaries({}, optional={"parts": st.none(), "labels": _map_patches(VALUES)}),
     _map_patches(VALUES),
 )
 
@@ -71,7 +74,7 @@ WIDGET_PATCHES = st.builds(
 def histories(manifests: Any, patches: Any) -> st.SearchStrategy[list[tuple[Any, ...]]]:
     """Writes by two managers; the first one creates the object."""
     applies = st.tuples(st.just("apply"), MANAGERS, manifests, st.booleans())
-    merges = st.tuples(st.just("patch"), MANAGERS, patches, st.just(False))
+    merges = st.tuples(st.just("patch"), MANAGERS, patches, st.just(value=False))
     more = st.lists(applies | merges, min_size=1, max_size=6)
     return st.builds(lambda first, rest: [first, *rest], applies, more)
 
@@ -138,9 +141,7 @@ async def test_applied_values_are_the_values_of_the_object(
 
 
 @pytest.mark.usefixtures("widgets")
-@pytest.mark.parametrize(
-    "server", [pytest.param("real", marks=pytest.mark.server)], indirect=True
-)
+@pytest.mark.parametrize("server", [pytest.param("real", marks=pytest.mark.server)], indirect=True)
 @pytest.mark.parametrize("kind", ["ConfigMap", "Widget"])
 @REPEATED
 @given(data=st.data())

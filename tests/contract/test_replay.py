@@ -8,8 +8,8 @@ from contract.conftest import Server
 from contract.differences import judged, listed_differences
 from contract.recording import FOLDER, read
 from contract.replay import differences
-from lynq.kube.crd_install import install_crd
 from lynq.api.crds import build as definitions
+from lynq.kube.crd_install import install_crd
 from memory.api_server import MemoryApiServer
 
 RECORDINGS = sorted(FOLDER.glob("*.json.gz"))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from contract.manifests import config_map, container, deployment
 from built_in_resources import DEPLOYMENTS
+from contract.manifests import config_map, container, deployment
 from lynq.api import LynqNode
 from lynq.kube import Client, errors
 from lynq.kube.requests import with_uid
@@ -124,15 +124,15 @@ async def test_patch_of_a_custom_object_with_another_uid_is_invalid(
 
 async def test_apply_with_another_uid_is_invalid(client: Client, namespace: str) -> None:
     await client.create(CONFIG_MAPS, config_map(namespace))
+    manifest = config_map(namespace, data={"k": "1"}, uid=ANOTHER_UID)
     with pytest.raises(errors.Invalid) as caught:
-        manifest = config_map(namespace, data={"k": "1"}, uid=ANOTHER_UID)
         await client.apply(CONFIG_MAPS, manifest, manager="lynq")
     assert {error.field for error in caught.value.fields} == {"metadata.uid"}
 
 
 async def test_apply_with_a_uid_creates_nothing(client: Client, namespace: str) -> None:
+    manifest = config_map(namespace, uid=ANOTHER_UID)
     with pytest.raises(errors.Conflict) as caught:
-        manifest = config_map(namespace, uid=ANOTHER_UID)
         await client.apply(CONFIG_MAPS, manifest, manager="lynq")
     assert caught.value.fields == []
     with pytest.raises(errors.NotFound):

@@ -38,6 +38,14 @@ async def next_events(events: Events, count: int) -> list[tuple[str, str]]:
     raise AssertionError(f"the watch ended after {received}")
 
 
+async def next_event(events: Events) -> WatchEvent[Any]:
+    """Return the next event that is no bookmark."""
+    async for event in events:
+        if isinstance(event, WatchEvent):
+            return event
+    raise AssertionError("the watch ended")
+
+
 async def create(client: Client, namespace: str, name: str, **fields: Any) -> dict[str, Any]:
     return await client.create(CONFIG_MAPS, config_map(namespace, name, **fields))
 
@@ -65,7 +73,7 @@ async def test_event_has_the_written_object(client: Client, namespace: str) -> N
         created = await create(client, namespace, "a", data={"k": "1"})
         changed = await label(client, namespace, "a", tier="web")
         await client.delete(CONFIG_MAPS, "a", namespace)
-        added, modified, deleted = [await anext(events) for _ in range(3)]
+        added, modified, deleted = [await next_event(events) for _ in range(3)]
     assert added.object == created
     assert modified.object == changed
     version = deleted.object["metadata"].pop("resourceVersion")
@@ -106,8 +114,7 @@ async def test_object_that_leaves_the_selection_is_deleted(client: Client, names
         left = await label(client, namespace, "a", tier="db")
         await client.delete(CONFIG_MAPS, "a", namespace)
         await create(client, namespace, "b", labels=WEB)
-        event = await anext(events)
-        assert isinstance(event, WatchEvent)
+        event = await next_event(events)
         assert event.type.value == "DELETED"
         assert event.object["metadata"]["labels"] == created["metadata"]["labels"]
         assert event.object["metadata"]["resourceVersion"] == left["metadata"]["resourceVersion"]
@@ -160,9 +167,7 @@ async def test_deletion_with_finalizers_is_modified_first(client: Client, namesp
     async with watching(client, namespace) as events:
         await client.delete(CONFIG_MAPS, "a", namespace)
         await client.patch(CONFIG_MAPS, "a", {"metadata": {"finalizers": None}}, namespace)
-        marked, removed = [await anext(events) for _ in range(2)]
-    assert isinstance(marked, WatchEvent)
-    assert isinstance(removed, WatchEvent)
+        marked, removed = [await next_event(events) for _ in range(2)]
     assert marked.type.value == "MODIFIED"
     assert marked.object["metadata"]["finalizers"] == [HOLD]
     assert marked.object["metadata"]["deletionTimestamp"]
@@ -188,8 +193,7 @@ async def test_initial_events_end_with_a_bookmark(client: Client, namespace: str
 async def test_metadata_is_watched_without_the_rest(client: Client, namespace: str) -> None:
     async with watching(client, namespace, into=PartialObject) as events:
         created = await create(client, namespace, "a", data={"k": "v"})
-        event = await anext(events)
-    assert isinstance(event, WatchEvent)
+        event = await next_event(events)
     assert event.object.kind == "PartialObjectMetadata"
     assert event.object.metadata.resource_version == created["metadata"]["resourceVersion"]
 

@@ -41,6 +41,10 @@ _MAX_BODY: Final = 3 * 1024 * 1024
 _ADMIN: Final = "system:admin"
 _MANAGER: Final = "lynq"
 """The field manager of a request without one: the name in the User-Agent of the client."""
+_RETURNED_KINDS: Final = frozenset(
+    {"PersistentVolume", "PersistentVolumeClaim", "Pod", "Service", "ServiceAccount", "StorageClass"}
+)
+"""The kinds whose deletion is answered with the object, not with a Status."""
 _JSON: Final = {"content-type": "application/json"}
 _OPTIONS: Final = ClientOptions()
 _CONFIG: Final = ClusterConfig("https://memory.invalid")
@@ -326,9 +330,9 @@ class MemoryApiServer:
             dry_run=body.get("dryRun") == ["All"],
         )
         obj, is_removed = self.registry.delete(call.target, options)
-        if not is_removed:
-            return _json(obj)
         resource = call.target.kind.resource
+        if not is_removed or resource.kind in _RETURNED_KINDS:
+            return _json(obj)
         details = {"name": call.target.name, "kind": resource.plural, "uid": obj["metadata"]["uid"]}
         if resource.group:
             details["group"] = resource.group

@@ -195,6 +195,9 @@ class Registry:
         if not finalizers and not _holds_namespace(live):
             if not options.dry_run:
                 self._remove(target, live)
+                # The last state has the version of the removal.
+                version = str(self.store.version)
+                live = {**live, "metadata": {**metadata, "resourceVersion": version}}
             return self._shown(target.kind, live), True
         deleting = self._deleting(live, finalizers)
         if deleting != live and not options.dry_run:
