@@ -42,7 +42,7 @@ _ADMIN: Final = "system:admin"
 _MANAGER: Final = "lynq"
 """The field manager of a request without one: the name in the User-Agent of the client."""
 _RETURNED_KINDS: Final = frozenset(
-    {"PersistentVolume", "PersistentVolumeClaim", "Pod", "Service", "ServiceAccount", "StorageClass"}
+    {"PersistentVolume", "PersistentVolumeClaim", "Pod", "Service", "ServiceAccount"}
 )
 """The kinds whose deletion is answered with the object, not with a Status."""
 _JSON: Final = {"content-type": "application/json"}

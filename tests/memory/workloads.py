@@ -6,7 +6,7 @@ on the local control plane: see docs/reference/local-cluster.md.
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from memory.garbage_collection import OPTIONS, target_of
 from memory.registry import DeleteOptions, Registry
@@ -14,6 +14,9 @@ from memory.store import Key
 
 Body = dict[str, Any]
 AddAt = Callable[[datetime, Key], None]
+
+_JOB_CONTROLLER: Final = "kubernetes.io/job-controller"
+"""The value of `managedBy` of a Job whose status is written here."""
 
 
 class DeploymentController:
@@ -62,6 +65,8 @@ class JobController:
                 return
             options = DeleteOptions(uid=metadata["uid"], propagation="Background")
             self._registry.delete(target_of(self._registry, key), options)
+            return
+        if spec.get("managedBy", _JOB_CONTROLLER) != _JOB_CONTROLLER:
             return
         steering = _steering(spec["template"])
         started = datetime.fromisoformat(metadata["creationTimestamp"])
