@@ -25,7 +25,7 @@ def test_recordings_are_small() -> None:
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name.removesuffix(".json.gz"))
 async def test_recorded_requests_have_the_recorded_answers(server: Server, path: Path) -> None:
     # In a new cluster, the garbage collector waits for its caches for a minute.
-    found = await differences(server.client, read(path), within=1 if server.memory else 120)
+    found = await differences(server.client, read(path), within=0.1 if server.memory else 120)
     unexplained = judged(found).unexplained if server.memory else found
     assert not unexplained, "\n".join(str(difference) for difference in unexplained)
 
@@ -37,5 +37,5 @@ async def test_listed_differences_occur() -> None:
         for definition in definitions():
             await install_crd(client, definition)
         for path in RECORDINGS:
-            used |= set(judged(await differences(client, read(path), within=1)).used)
+            used |= set(judged(await differences(client, read(path), within=0.1)).used)
     assert used == set(listed_differences())
