@@ -77,14 +77,17 @@ async def stays(condition: Callable[[], Any], *, seconds: float, every: float = 
     """
     loop = asyncio.get_running_loop()
     start = loop.time()
+    deadline = start + seconds
     while True:
         value = await _evaluate(condition)
-        elapsed = loop.time() - start
+        now = loop.time()
         if not value:
+            elapsed = now - start
             raise InvariantError(f"the condition ceased to hold after {elapsed:.2f} of {seconds} s")
-        if elapsed >= seconds:
+        if now >= deadline:
             return
-        await asyncio.sleep(min(every, seconds - elapsed))
+        # `seconds` minus what elapsed may be too little to change the time of a virtual clock.
+        await asyncio.sleep(min(every, deadline - now))
 
 
 async def settled(value: Callable[[], object], *, seconds: float, within: float = 30.0) -> None:

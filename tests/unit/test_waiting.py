@@ -17,6 +17,15 @@ async def test_stays_returns_after_the_time() -> None:
 
 
 @virtual_time
+async def test_stays_ends_when_rounding_leaves_almost_no_time() -> None:
+    """The sum of three steps is a little less than 0.3 s."""
+    loop = asyncio.get_running_loop()
+    start = loop.time()
+    await stays(lambda: True, seconds=0.3, every=0.1)
+    assert loop.time() - start == pytest.approx(0.3)
+
+
+@virtual_time
 async def test_stays_fails_as_soon_as_the_condition_ceases_to_hold() -> None:
     loop = asyncio.get_running_loop()
     start = loop.time()
