@@ -88,12 +88,12 @@ class Registry:
     def __init__(self, store: Store, kinds: Kinds, clock: Callable[[], datetime]) -> None:
         self.store = store
         self.kinds = kinds
-        self._clock = clock
+        self.clock = clock
 
     @property
     def now(self) -> str:
         """The time as objects hold it."""
-        return self._clock().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return self.clock().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def get(self, target: Target) -> Body:
         """Return an object in the version of the target; raises Refused with 404."""

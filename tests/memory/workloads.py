@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from lynq.template.gotime.duration import parse_duration
 from memory.garbage_collection import OPTIONS, target_of
 from memory.registry import DeleteOptions, Registry
 from memory.store import Key
@@ -33,13 +34,15 @@ class DeploymentController:
         metadata = obj["metadata"]
         if key.resource != "deployments.apps" or metadata.get("deletionTimestamp"):
             return
-        now = datetime.fromisoformat(self._registry.now)
+        now = self._registry.clock()
         started = self._started.setdefault((metadata["uid"], metadata["generation"]), now)
-        steering = _steering(obj["spec"]["template"])
-        ready_at = started + _seconds(steering.get("ready-after"))
-        is_ready = steering.get("ready") != "never" and ready_at <= now
+        template = obj["spec"]["template"]
+        steering = _steering(template)
+        ready_at = started + _duration(steering.get("ready-after"))
+        never = steering.get("ready") == "never" or _lacks_image(template)
+        is_ready = not never and ready_at <= now
         _write_status(self._registry, key, _deployment_status(obj, is_ready=is_ready))
-        if steering.get("ready") != "never" and ready_at > now:
+        if not never and ready_at > now:
             self._add_at(ready_at, key)
 
 
@@ -55,7 +58,7 @@ class JobController:
         metadata, spec = obj["metadata"], obj["spec"] if key.resource == "jobs.batch" else {}
         if not spec or metadata.get("deletionTimestamp"):
             return
-        now = datetime.fromisoformat(self._registry.now)
+        now = self._registry.clock()
         if finished := _finished_at(obj):
             if spec.get("ttlSecondsAfterFinished") is None:
                 return
@@ -70,7 +73,7 @@ class JobController:
             return
         steering = _steering(spec["template"])
         started = datetime.fromisoformat(metadata["creationTimestamp"])
-        ends = started + _seconds(steering.get("complete-after", "1s"))
+        ends = started + _duration(steering.get("complete-after", "1s"))
         if spec.get("suspend") or steering.get("job") == "never":
             status: Body = {} if spec.get("suspend") else {"active": 1}
         elif ends > now:
@@ -144,5 +147,11 @@ def _steering(template: Body) -> dict[str, str]:
     }
 
 
-def _seconds(text: str | None) -> timedelta:
-    return timedelta(seconds=float((text or "0s").removesuffix("s")))
+def _lacks_image(template: Body) -> bool:
+    """Return whether a container's image cannot be pulled on the local control plane."""
+    images = [container.get("image") or "" for container in template["spec"]["containers"]]
+    return any(word in image for image in images for word in ("nonexistent", "invalid"))
+
+
+def _duration(text: str | None) -> timedelta:
+    return timedelta(microseconds=parse_duration(text or "0s") / 1000)
