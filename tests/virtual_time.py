@@ -65,6 +65,10 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         """Return the virtual time."""
         return self._jumping.now
 
+    def advance(self, seconds: float) -> None:
+        """Let time pass within a task, as if it blocked the loop."""
+        self._jumping.now += seconds
+
     def hold(self, work: "Future[Any] | asyncio.Future[Any]") -> None:
         """Let time stand still until a future that a thread settles is done."""
         self._jumping.hold()
