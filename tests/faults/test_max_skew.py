@@ -4,10 +4,10 @@ import asyncio
 import random
 
 from background_tasks import run_in_background
-from cluster.controllers.operator.history import recording
 from faults.crash import intercepted_operator
 from faults.fault_injection import FaultInjector
 from operated.environment import FORMS, Environment, Object
+from operated.history import recording
 from operated.manifests import deployment
 from waiting import eventually
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import pytest
 
 from background_tasks import run_in_background
-from cluster.controllers.operator.history import recording
 from faults.crash import intercepted_operator
 from faults.fault_injection import api_error
 from lynq.kube import Request, Response, Send
 from lynq.kube.errors import ServiceUnavailable
 from operated.environment import Environment
+from operated.history import recording
 from operated.running_operator import (
     node_condition,
     running_operator,

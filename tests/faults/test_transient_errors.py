@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import pytest
 
-from cluster.controllers.operator.history import recording
 from faults.fault_injection import api_error
 from lynq.kube import Request, Response, Send
 from lynq.kube.errors import (
@@ -30,6 +29,7 @@ from operated.builders import (
     wait_for_object,
 )
 from operated.environment import NODES, Environment
+from operated.history import recording
 from operated.running_operator import (
     node_condition,
     running_operator,
