@@ -1,7 +1,6 @@
 """Hubs with many writes take turns with other hubs and complete their plan."""
 
 import asyncio
-import time
 from collections import Counter
 from dataclasses import replace
 
@@ -12,6 +11,7 @@ from lynq.core.hub import plan_cache
 from lynq.core.hub.plan import HubPlan, plan_hub
 from lynq.kube import Request, Response, Send
 from operated.environment import HUBS, NODES, QUICK, Environment
+from virtual_time import VirtualTimeLoop
 from waiting import eventually
 
 ROWS = tuple((f"t{number:03}", 1, "pro") for number in range(120))
@@ -86,11 +86,11 @@ async def test_many_writes_are_several_turns_of_one_plan(
 
 
 @pytest.fixture
-def slow_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+def slow_plans(virtual_loop: VirtualTimeLoop, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let watch events arrive while a plan is computed."""
 
     def plan_slowly(*args: object, **kwargs: object) -> HubPlan:
-        time.sleep(0.5)
+        virtual_loop.advance(0.5)
         return plan_hub(*args, **kwargs)  # type: ignore[arg-type]
 
     monkeypatch.setattr(plan_cache, "plan_hub", plan_slowly)
