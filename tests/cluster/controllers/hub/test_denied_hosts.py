@@ -62,12 +62,3 @@ async def test_denied_host_is_reported_and_not_connected_to(
         assert listener.connections == 0
     async with running_operator(env):
         await eventually(lambda: listener.connections)
-
-
-@pytest.mark.parametrize("host", ["169.254.169.254", "2852039166", "fe80::1"])
-async def test_link_local_address_is_denied_without_the_flag(env: Environment, host: str) -> None:
-    await env.create_hub(source=source("mysql", host, 3306))
-    async with running_operator(env):
-        condition = await env.wait_for_condition("Ready", "False")
-        assert condition["reason"] == "DatabaseConnectionFailed"
-        assert "is link-local, which --deny-source-hosts always denies" in condition["message"]
