@@ -1,6 +1,6 @@
-"""Nodes that the API server rejects."""
+"""Nodes that are too large for the API server."""
 
-from operated.environment import FORMS, NODES, Environment, config_map
+from operated.environment import FORMS, Environment, config_map
 
 
 async def test_oversized_node_is_reported_and_does_not_block_others(
@@ -22,17 +22,3 @@ async def test_oversized_node_is_reported_and_does_not_block_others(
         await env.patch(FORMS, "web", {"spec": {"configMaps": [config_map()]}})
         await env.wait_for_nodes("acme-web", "beta-web")
         await env.wait_for_status(desired=2, failed=0)
-
-
-async def test_name_of_foreign_node_is_reported_and_counted(env: Environment) -> None:
-    env.set_rows(("acme", 1, "pro"))
-    foreign = {
-        "metadata": {"name": "acme-web", "namespace": env.namespace},
-        "spec": {"uid": "acme", "templateRef": "web"},
-    }
-    await env.client.create(NODES, foreign)
-    await env.create_hub()
-    await env.create_form()
-    async with env.run_controllers():
-        assert "acme-web" in await env.wait_for_event("LynqNodeWriteFailed")
-        await env.wait_for_status(desired=1, failed=1)
