@@ -3,7 +3,6 @@
 import asyncio
 import sqlite3
 from contextlib import closing
-from datetime import UTC, datetime
 
 import pytest
 
@@ -234,7 +233,7 @@ async def test_force_sync_annotation_reads_rows(env: Environment) -> None:
     async with env.run_controllers():
         await env.wait_for_nodes(*nodes_of(MANY[:1]))
         env.set_rows(*MANY[:2])
-        await env.annotate("hub", force_sync=datetime.now(UTC).isoformat())
+        await env.annotate("hub", force_sync=env.clock().isoformat())
         await env.wait_for_nodes(*nodes_of(MANY[:2]))
 
 
