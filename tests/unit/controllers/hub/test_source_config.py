@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import pytest_asyncio
 
 from lynq.api import HubSpec
 from lynq.controllers.hub.source_config import SourceConfig, SourceConfigLoader
@@ -19,7 +20,7 @@ SERVER = {"host": "db", "username": "reader", "database": "saas", "table": "sale
 PASSWORD = {"name": "login", "key": "password"}
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="function")
 async def loader(client: Client, namespace: str) -> SourceConfigLoader:
     secret = {"password": b"p\xc3\xa4ss", "key": b"KEY", "binary": b"\xff\xfe"}
     data = {key: base64.b64encode(value).decode() for key, value in secret.items()}
