@@ -1,14 +1,14 @@
 """Deletions that are being sent stop when a user withdraws the approval or pauses the form."""
 
-import time
 from dataclasses import replace
 
 import pytest
 
-from cluster.controllers.hub.test_write_turns import NAMES, ROWS, delay_node_writes
 from lynq.core.hub import plan_cache
 from lynq.core.hub.plan import HubPlan, plan_hub
 from operated.environment import FORMS, QUICK, Environment
+from unit.controllers.hub.test_write_turns import NAMES, ROWS, delay_node_writes
+from virtual_time import VirtualTimeLoop
 from waiting import eventually, stays
 
 TURN = 40
@@ -16,11 +16,13 @@ TURN = 40
 
 
 @pytest.fixture(autouse=True)
-def slow_deletions(env: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
+def slow_deletions(
+    env: Environment, virtual_loop: VirtualTimeLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Send a few dozen deletions per second, and plan as slowly as for thousands of nodes."""
 
     def plan_slowly(*args: object, **kwargs: object) -> HubPlan:
-        time.sleep(1)
+        virtual_loop.advance(1)
         return plan_hub(*args, **kwargs)  # type: ignore[arg-type]
 
     monkeypatch.setattr(plan_cache, "plan_hub", plan_slowly)
