@@ -2,13 +2,11 @@
 
 import asyncio
 import base64
-import uuid
-from collections.abc import AsyncIterator
 
 import pytest
 
 from lynq.api.installation_key import InstallationKey
-from lynq.controllers.installation_key import CurrentKey, KeyLoader
+from lynq.controllers.installation_key import KEY_SECRET, CurrentKey, KeyLoader
 from lynq.controllers.options import Shard
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import SECRETS
@@ -39,71 +37,60 @@ def computed_from_uid(node: Object) -> str:
     return compile_template(PASSWORD).render({}, environment)
 
 
-@pytest.fixture
-async def key_secret(env: Environment) -> AsyncIterator[str]:
-    """Yield the name of a Secret for this test alone."""
-    name = f"key-{uuid.uuid4().hex[:8]}"
-    yield name
-    try:
-        await env.client.delete(SECRETS, name, "default")
-    except NotFound:
-        return
-
-
 async def read_password(env: Environment, name: str = "acme-password") -> str:
     secret = await env.get(SECRETS, name)
     return base64.b64decode(secret["data"]["password"]).decode()
 
 
-async def test_password_cannot_be_computed_from_the_uid(env: Environment, key_secret: str) -> None:
+async def test_password_cannot_be_computed_from_the_uid(env: Environment) -> None:
     env.set_rows(("acme", 1, "pro"))
     await env.create_hub()
     await env.create_form(secrets=[secret_entry()])
-    async with running_operator(env, key_secret=key_secret):
+    async with running_operator(env):
         node = await wait_for_node_ready(env, "acme-web")
         assert await read_password(env) != computed_from_uid(node)
         assert node["status"]["randomSource"] == "InstallationKey"
 
 
-async def test_lost_key_fails_random_values_only(env: Environment, key_secret: str) -> None:
+async def test_lost_key_fails_random_values_only(env: Environment) -> None:
     env.set_rows(("acme", 1, "pro"))
     await env.create_hub()
     await env.create_form(secrets=[secret_entry()])
-    async with running_operator(env, key_secret=key_secret):
+    async with running_operator(env):
         await wait_for_node_ready(env, "acme-web")
     password = await read_password(env)
-    key = await env.client.get(SECRETS, key_secret, "default")
-    await env.client.delete(SECRETS, key_secret, "default")
+    key = await env.client.get(SECRETS, KEY_SECRET, "default")
+    await env.client.delete(SECRETS, KEY_SECRET, "default")
 
     env.set_rows(("acme", 1, "max"), ("beta", 1, "pro"))
-    async with running_operator(env, key_secret=key_secret):
+    async with running_operator(env):
         for node in ("acme-web", "beta-web"):
             failed = await wait_for_resource_state(env, node, "password", "Failed")
             assert (
-                f'Secret "{key_secret}" in namespace "default" does not exist' in failed["message"]
+                f'Secret "{KEY_SECRET}" in namespace "default" does not exist' in failed["message"]
             )
             assert "restore it from a backup" in failed["message"]
             await wait_for_resource_state(env, node, "settings", "Ready")
         await wait_for_object(env, "acme-settings", lambda obj: obj["data"]["plan"] == "max")
         assert await read_password(env) == password
         with pytest.raises(NotFound):
-            await env.client.get(SECRETS, key_secret, "default")
+            await env.client.get(SECRETS, KEY_SECRET, "default")
 
-    restored = {"metadata": {"name": key_secret, "namespace": "default"}, "data": key["data"]}
+    restored = {"metadata": {"name": KEY_SECRET, "namespace": "default"}, "data": key["data"]}
     await env.client.create(SECRETS, restored)
-    async with running_operator(env, key_secret=key_secret):
+    async with running_operator(env):
         for node in ("acme-web", "beta-web"):
             await wait_for_node_ready(env, node)
         assert await read_password(env) == password
 
 
 async def test_node_from_before_the_key_keeps_its_values_until_it_is_moved(
-    env: Environment, key_secret: str
+    env: Environment,
 ) -> None:
     env.set_rows(("acme", 1, "pro"))
     await env.create_hub()
     await env.create_form(secrets=[secret_entry(conflictPolicy="Force")])
-    async with running_operator(env, key_secret=key_secret):
+    async with running_operator(env):
         node = await wait_for_node_ready(env, "acme-web")
     # As an operator without a key left it.
     status = {"status": {"randomSource": None}}
@@ -112,7 +99,7 @@ async def test_node_from_before_the_key_keeps_its_values_until_it_is_moved(
     await env.patch(SECRETS, "acme-password", {"data": {"password": legacy}})
 
     env.set_rows(("acme", 1, "max"))
-    async with running_operator(env, key_secret=key_secret):
+    async with running_operator(env):
         await wait_for_object(env, "acme-settings", lambda obj: obj["data"]["plan"] == "max")
         node = await wait_for_node_ready(env, "acme-web")
         assert await read_password(env) == computed_from_uid(node)
@@ -131,12 +118,12 @@ async def test_node_from_before_the_key_keeps_its_values_until_it_is_moved(
         assert (await get_node(env, "acme-web"))["status"]["randomSource"] == "InstallationKey"
 
 
-async def test_texts_of_the_hub_use_the_key(env: Environment, key_secret: str) -> None:
+async def test_texts_of_the_hub_use_the_key(env: Environment) -> None:
     env.set_rows(("acme", 1, "pro"))
     hub = await env.create_hub()
     source = "{{ randAlphaNum 24 }}"
     await env.create_form(configMaps=[config_map(annotationsTemplate={"token": source})])
-    async with running_operator(env, key_secret=key_secret):
+    async with running_operator(env):
         node = await wait_for_node_ready(env, "acme-web")
     seed = SeededRandom(f"{hub['metadata']['uid']}/acme-web".encode())
     environment = RenderEnvironment(now=0, random=seed).at(
@@ -146,14 +133,12 @@ async def test_texts_of_the_hub_use_the_key(env: Environment, key_secret: str) -
     assert token != compile_template(source).render({}, environment)
 
 
-async def test_replicas_that_start_at_once_agree_on_one_key(
-    env: Environment, key_secret: str
-) -> None:
+async def test_replicas_that_start_at_once_agree_on_one_key(env: Environment) -> None:
     async def no_nodes() -> list[object]:
         return []
 
     loaders = [
-        KeyLoader(env.client, "default", key_secret, CurrentKey(), nodes=no_nodes)  # type: ignore[arg-type]
+        KeyLoader(env.client, "default", KEY_SECRET, CurrentKey(), nodes=no_nodes)  # type: ignore[arg-type]
         for _ in range(5)
     ]
     keys = await asyncio.gather(*(loader.load() for loader in loaders))
@@ -161,21 +146,19 @@ async def test_replicas_that_start_at_once_agree_on_one_key(
     assert len(set(keys)) == 1
 
 
-async def test_only_the_shard_of_the_hubs_creates_the_key(
-    env: Environment, key_secret: str
-) -> None:
+async def test_only_the_shard_of_the_hubs_creates_the_key(env: Environment) -> None:
     """The other shards do not know whether a node uses a lost key."""
 
     async def is_missing() -> bool:
         try:
-            await env.client.get(SECRETS, key_secret, "default")
+            await env.client.get(SECRETS, KEY_SECRET, "default")
         except NotFound:
             return True
         return False
 
-    async with running_operator(env, key_secret=key_secret, shard=Shard(1, 2)) as other:
+    async with running_operator(env, shard=Shard(1, 2)) as other:
         await other.context.nodes.cache.synced()
         await stays(is_missing, seconds=1)
-        async with running_operator(env, key_secret=key_secret, shard=Shard(0, 2)) as first:
+        async with running_operator(env, shard=Shard(0, 2)) as first:
             await eventually(lambda: isinstance(other.context.current_key.state, InstallationKey))
             assert other.context.current_key.state == first.context.current_key.state
