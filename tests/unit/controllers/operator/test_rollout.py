@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from cluster.controllers.operator.history import History, recording
 from operated.environment import FORMS, Environment, Object
+from operated.history import History, recording
 from operated.manifests import deployment
 from operated.running_operator import (
     running_operator,
