@@ -84,61 +84,6 @@ async def test_three_rows_and_two_forms_become_six_ready_nodes(env: Environment)
     ]
 
 
-async def test_deleted_form_deletes_its_nodes_and_objects(env: Environment) -> None:
-    async with running_operator(env):
-        await create_example(env)
-        await env.client.delete(FORMS, "worker", env.namespace)
-
-        await env.wait_for_nodes(*WEB, within=30)
-        for uid, *_ in ROWS:
-            await wait_for_deletion(env, CONFIG_MAPS, f"{uid}-worker-settings")
-        await env.wait_for_status("customer-hub", referencingTemplates=1, desired=3, ready=3)
-        for uid, *_ in ROWS:
-            assert await env.get(SERVICES, f"{uid}-web")
-            assert await env.get(CONFIG_MAPS, f"{uid}-web-settings")
-
-
-async def test_deactivated_row_deletes_its_nodes_and_objects(
-    env: Environment,
-) -> None:
-    async with running_operator(env):
-        await create_example(env)
-        untouched = await env.get(CONFIG_MAPS, "acme-web-settings")
-        env.set_rows(ROWS[0], ("beta", 0, "free"), ROWS[2])
-        await env.force_sync("customer-hub")
-
-        await env.wait_for_nodes(WEB[0], WEB[2], WORKERS[0], WORKERS[2], within=30)
-        for name in ("beta-web-settings", "beta-worker-settings"):
-            await wait_for_deletion(env, CONFIG_MAPS, name)
-        await wait_for_deletion(env, SERVICES, "beta-web")
-        await env.wait_for_status("customer-hub", referencingTemplates=2, desired=4, ready=4)
-        assert await env.get(CONFIG_MAPS, "acme-web-settings") == untouched
-
-        # A reactivated row gets new objects.
-        env.set_rows(*ROWS)
-        await env.force_sync("customer-hub")
-        await wait_for_node_ready(env, "beta-web-app")
-        await env.wait_for_status("customer-hub", desired=6, ready=6)
-
-
-async def test_changed_row_and_form_reach_the_objects(env: Environment) -> None:
-    async with running_operator(env):
-        await create_example(env)
-        env.set_rows(ROWS[0], ("beta", 1, "gold"), ROWS[2])
-        await env.force_sync("customer-hub")
-
-        async def has_plan(name: str, text: str) -> bool:
-            return bool((await env.get(CONFIG_MAPS, name))["data"]["plan"] == text)
-
-        await eventually(lambda: has_plan("beta-worker-settings", "gold"))
-        changed = config_map("plan {{ .plan }}", nameTemplate="{{ .uid }}-worker-settings")
-        await env.patch(FORMS, "worker", {"spec": {"configMaps": [changed]}})
-        await eventually(lambda: has_plan("beta-worker-settings", "plan gold"))
-        await eventually(lambda: has_plan("acme-worker-settings", "plan pro"))
-        await env.wait_for_event("TemplateApplied")
-        await env.wait_for_event("DataUpdated")
-
-
 async def test_deleted_hub_deletes_its_nodes_and_objects(env: Environment) -> None:
     async with running_operator(env):
         await create_example(env)
