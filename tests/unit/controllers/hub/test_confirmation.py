@@ -79,7 +79,6 @@ async def test_restart_restarts_the_confirmation(env: Environment) -> None:
         assert time.monotonic() - began > CONFIRM_SECONDS
 
 
-@pytest.mark.timing
 async def test_zero_confirms_with_one_read(env: Environment) -> None:
     await create_tenants(env, "0s")
     async with env.run_controllers():

@@ -17,7 +17,6 @@ def env(env: Environment) -> Environment:
     return env
 
 
-@pytest.mark.timing
 async def test_idle_hub_sends_no_requests(env: Environment) -> None:
     env.set_rows(*ROWS)
     await env.create_hub(sync_interval="1s")

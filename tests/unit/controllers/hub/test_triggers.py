@@ -91,7 +91,6 @@ async def test_hub_label_or_annotation_triggers_a_read(env: Environment, part: s
         await env.wait_for_nodes("acme-web", "beta-web")
 
 
-@pytest.mark.timing
 async def test_concurrent_changes_trigger_one_read(env: Environment, reads: Reads) -> None:
     env.timing = replace(QUICK, min_read_interval=timedelta(seconds=2))
     env.set_rows(FIRST)
@@ -112,7 +111,6 @@ async def test_concurrent_changes_trigger_one_read(env: Environment, reads: Read
         assert 2 <= len(reads.at) <= 3
 
 
-@pytest.mark.timing
 async def test_repeated_force_sync_reads_once_a_second(env: Environment, reads: Reads) -> None:
     env.timing = Timing()
     env.set_rows(FIRST)

@@ -64,7 +64,6 @@ async def is_reported(env: Environment) -> bool:
     return bool(status.get("conditions") or status.get("resources"))
 
 
-@pytest.mark.timing
 async def test_progress_of_a_new_node_is_reported_late(busy_env: Environment) -> None:
     async def is_unreported() -> bool:
         return not await is_reported(busy_env)

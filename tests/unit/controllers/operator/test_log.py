@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-import pytest
 from structlog.testing import capture_logs
 
 from lynq.kube.resource import CONFIG_MAPS
@@ -34,7 +33,6 @@ def quiet_for_a_second(logs: Sequence[Any]) -> Callable[[], Awaitable[bool]]:
     return quiet
 
 
-@pytest.mark.timing
 async def test_log_follows_a_row_without_its_values(env: Environment) -> None:
     with capture_logs() as logs:
         async with running_operator(env):

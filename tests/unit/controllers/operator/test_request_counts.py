@@ -108,7 +108,6 @@ async def test_node_deletion_needs_one_request_per_resource_plus_two(env: Enviro
     assert counts == {verb: number * len(uids) for verb, number in expected.items()}
 
 
-@pytest.mark.timing
 async def test_idle_nodes_send_no_requests(env: Environment) -> None:
     async with running_operator(env):
         names = await create_tenants(env, *(f"t{number}" for number in range(20)))

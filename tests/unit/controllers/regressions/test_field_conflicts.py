@@ -35,7 +35,6 @@ RETAIN = {"deletionPolicy": "Retain"}
     ],
     ids=["hash", "orphaned"],
 )
-@pytest.mark.timing
 async def test_repeatedly_changed_metadata_backs_off(env: Environment, undo: Object) -> None:
     """Another operator version, or a tool that applies an exported object, causes this."""
 
