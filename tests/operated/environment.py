@@ -57,10 +57,6 @@ def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-_WORK = ("workqueue_depth", "controller_runtime_active_workers")
-"""Metrics that are 0 while nothing is reconciled."""
-
-
 @dataclass(slots=True)
 class RequestRecorder:
     """Records API requests of the controllers except watches; can fail some of them."""
@@ -336,9 +332,9 @@ class Environment:
         await eventually(deleted, within=30, every=0.05)
 
     async def wait_until_idle(self) -> None:
-        """Wait until the controllers have worked and sent requests for the last time.
+        """Wait until the controllers have had no work and no request for some time.
 
-        Then they rest longer than the interval between two status writes of a hub or form.
+        It is longer than the interval between two status writes of a hub or form.
         """
         await settled(
             lambda: (len(self.requests.sent), object() if self._is_working() else None),
@@ -347,11 +343,19 @@ class Environment:
         )
 
     def _is_working(self) -> bool:
-        """Return whether requests, caches or keys are not done; a start may take seconds."""
+        """Return whether requests have no response, or objects wait for their reconcile.
+
+        A reconcile may also wait for the first list of a kind, which is no recorded request.
+        """
         if self.requests.in_flight or not self.context.has_synced:
             return True
-        work = self.registry.restricted_registry(_WORK)
-        return any(sample.value for metric in work.collect() for sample in metric.samples)
+        is_reconciling = any(self._samples("controller_runtime_active_workers"))
+        is_listing = not all(self._samples("lynq_informer_synced"))
+        return any(self._samples("workqueue_depth")) or (is_reconciling and is_listing)
+
+    def _samples(self, name: str) -> list[float]:
+        metrics = self.registry.restricted_registry([name]).collect()
+        return [sample.value for metric in metrics for sample in metric.samples]
 
     # Acting as the node controller
 
