@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections import Counter
+from datetime import timedelta
 
 import pytest
 
@@ -24,8 +25,10 @@ SERVICE: Object = {
 @pytest.fixture
 def env(env: Environment) -> Environment:
     """The operator's own intervals: shorter ones would need more requests."""
-    # A slow write would cost a status write more.
-    env.timing = Timing(slow_kind=60, inventory_report_delay=60)
+    # A slow write or deletion would cost a status write more.
+    env.timing = Timing(
+        slow_kind=60, inventory_report_delay=60, deletion_report_delay=timedelta(minutes=1)
+    )
     return env
 
 
