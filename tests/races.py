@@ -42,6 +42,8 @@ FAMILIES = [
 """Tests of rights that are granted, schemas that are served, and notifications."""
 SELECTIONS = [["-m", "timing", *SERVER_FOLDERS], FAMILIES]
 _BUSY = "while True: pass"
+_HAS_RUN = (0, 1, 2)
+"""Exit codes of pytest after tests: passed, failed, interrupted."""
 _NUMBERS = re.compile(r"0x[0-9a-f]+|\b[0-9a-f]{8,}\b|\d+")
 
 Failures = dict[str, Counter[str]]
@@ -73,6 +75,8 @@ def run(selection: list[str], seed: int, report: Path, seconds: float) -> None:
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGINT)
             process.wait()
+    if process.returncode not in _HAS_RUN:
+        sys.exit(f"pytest did not run the tests, see {log.name}")
 
 
 def count(report: Path, runs: Counter[str], failures: Failures) -> None:
@@ -116,8 +120,7 @@ def main() -> int:
                     break
                 report = folder / f"round-{number + 1}-{part + 1}.xml"
                 run(selection, seed, report, seconds)
-                if report.exists():
-                    count(report, runs, failures)
+                count(report, runs, failures)
                 print(  # noqa: T201
                     f"round {number + 1} of {options.rounds}, part {part + 1}, seed {seed}: "
                     f"{runs.total()} runs, {sum(kinds.total() for kinds in failures.values())}"
