@@ -18,7 +18,7 @@ from operated.builders import (
 )
 from operated.environment import NODES, QUICK, Environment, Object
 from operated.running_operator import get_node, running_operator, wait_for_node_ready
-from waiting import eventually, settled
+from waiting import eventually
 
 
 class SlowWrites:
@@ -176,11 +176,10 @@ async def test_forced_apply_waits_for_a_kind_that_is_slow(env: Environment) -> N
         slow.path = "/services/"
         await annotate(env, "acme-web", force_reconcile="1")
         await eventually(lambda: slow.held)
-        # Not idle: the worker waits for the held write.
-        await settled(lambda: len(env.requests.sent), seconds=1)
+        await env.wait_until_idle()
         env.requests.sent.clear()
         await annotate(env, "beta-web", force_reconcile="1")
-        await settled(lambda: len(env.requests.sent), seconds=1)
+        await env.wait_until_idle()
         assert write_verbs(env, "beta-settings") == write_verbs(env, "beta-service") == []
         status = (await get_node(env, "beta-web"))["status"]
         assert "lastHandledForceReconcile" not in status
