@@ -74,7 +74,7 @@ def prepared(draft: Recording) -> Recording:
             reads[key] = step.response
         steps.append(_prepared_step(step, placeholders))
     if unknown := UID.search(msgspec.json.encode(steps).decode()):
-        sys.stderr.write(f"{draft.test}: the uid {unknown[0]} is of no recorded object\n")
+        raise LookupError(f"{draft.test}: the uid {unknown[0]} is of no recorded object")
     return Recording(draft.test, steps)
 
 
@@ -142,11 +142,7 @@ def _unsettles(step: Step, status: int, response: Any) -> bool:
     if step.method == "GET" or status >= _ERROR:
         return False
     metadata = (response or {}).get("metadata") or {}
-    return (
-        step.method == "DELETE"
-        or "deletionTimestamp" in metadata
-        or "namespaces" in step.path.rpartition("/")[0].rpartition("/")[2]
-    )
+    return step.method == "DELETE" or "deletionTimestamp" in metadata
 
 
 async def _settle(replay: Replay) -> None:
@@ -174,11 +170,7 @@ async def record(drafts: list[Path], kubeconfig: Path) -> None:
             await install_crd(client, definition)
         for path in drafts:
             draft = prepared(msgspec.json.decode(path.read_bytes(), type=Recording))
-            try:
-                recording = await answered(client, draft)
-            except KeyError as error:
-                sys.stderr.write(f"{path.stem}: no recorded answer has {error}\n")
-                continue
+            recording = await answered(client, draft)
             target = FOLDER / f"{path.stem}.json.gz"
             write(recording, target)
             size = target.stat().st_size

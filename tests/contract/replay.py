@@ -61,7 +61,6 @@ class OpenWatch:
     """The events of one watch of the replay."""
 
     path: ObjectPath
-    step: int
     placeholders: Placeholders
     events: list[tuple[str, Any]] = field(default_factory=list)
 
@@ -104,8 +103,8 @@ class Replay:
     """One run of a recording on one server."""
 
     def __init__(self, client: Client) -> None:
-        # Each request once: a retry would hide its answer.
         self._client = client
+        # The verbs of the client would build other requests than the recorded ones.
         self._send = client._transport.send
         self.placeholders = Placeholders()
         self.watches: list[OpenWatch] = []
@@ -207,7 +206,7 @@ class Replay:
         request = Request(
             "watch", "GET", collection, query, step.headers, timeout=_WATCH_SECONDS, stream=True
         )
-        watch = OpenWatch(path, len(self.watches), self.placeholders)
+        watch = OpenWatch(path, self.placeholders)
         response = await self._send(request)
         self.watches.append(watch)
         self._tasks.append(asyncio.create_task(watch.read(response)))
