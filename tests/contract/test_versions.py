@@ -130,6 +130,18 @@ async def test_apply_with_another_uid_is_invalid(client: Client, namespace: str)
     assert {error.field for error in caught.value.fields} == {"metadata.uid"}
 
 
+async def test_version_is_checked_before_the_uid(client: Client, namespace: str) -> None:
+    old = (await client.create(CONFIG_MAPS, config_map(namespace)))["metadata"]
+    await client.delete(CONFIG_MAPS, "a", namespace)
+    await client.create(CONFIG_MAPS, config_map(namespace))
+    guard = {"uid": old["uid"], "resourceVersion": old["resourceVersion"]}
+    with pytest.raises(errors.Conflict):
+        await client.patch(CONFIG_MAPS, "a", {"metadata": guard, "data": {"k": "1"}}, namespace)
+    manifest = config_map(namespace, data={"k": "1"}, **guard)
+    with pytest.raises(errors.Conflict):
+        await client.apply(CONFIG_MAPS, manifest, manager="lynq")
+
+
 async def test_apply_with_a_uid_creates_nothing(client: Client, namespace: str) -> None:
     manifest = config_map(namespace, uid=ANOTHER_UID)
     with pytest.raises(errors.Conflict) as caught:

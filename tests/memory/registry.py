@@ -261,12 +261,12 @@ class Registry:
 
     def _check_preconditions(self, target: Target, live: Body, body: Body) -> None:
         metadata, actual = body["metadata"], live["metadata"]
+        if (version := _version(body)) and version != actual["resourceVersion"]:
+            raise conflict(target.kind, target.name, MODIFIED)
         if (uid := metadata.get("uid")) and uid != actual["uid"]:
             message = f'Invalid value: "{uid}": field is immutable'
             problem = ("metadata.uid", "FieldValueInvalid", message)
             raise invalid(target.kind, target.name, [problem])
-        if (version := _version(body)) and version != actual["resourceVersion"]:
-            raise conflict(target.kind, target.name, MODIFIED)
 
     def _applicable(self, target: Target, manifest: Body) -> Body:
         """Return the part of an applied manifest that its subresource accepts."""
