@@ -101,7 +101,8 @@ def with_unused_version(obj: Object) -> Object:
 def with_uid(patch: dict[str, Any], uid: str) -> dict[str, Any]:
     """Return the merge patch with the uid as precondition.
 
-    An object that was re-created meanwhile is another one: the API server answers with a conflict.
+    An object that was re-created meanwhile is another one: the API server rejects the patch as
+    invalid, because the uid is immutable, or with a conflict if it has an old resourceVersion, too.
     """
     return {**patch, "metadata": {"uid": uid, **patch.get("metadata", {})}}
 
