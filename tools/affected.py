@@ -12,9 +12,9 @@ import ast
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +28,8 @@ _PROCESSES: Final = tuple(
     f"tests/{name}/" for name in ("browser", "cluster", "dashboard", "deploy", "docs", "faults")
 )
 """Tests that start `lynq`: without records, any change of src concerns them."""
+_UNRECORDED: Final = "tests/deploy/"
+"""Tests that start processes in a clean environment, which does not tell them to record."""
 _READ_ALL: Final = ("tests/unit/docs/", "tests/unit/tools/")
 """Tests that read files of the repository as text: they are quick, and always run."""
 _HOUSES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -37,8 +39,6 @@ _HOUSES: Final[Mapping[str, tuple[str, ...]]] = {
     "deploy/": ("tests/deploy/", "tests/cluster/deploy/", "tests/unit/api/"),
     "src/lynq/dashboard/static/": ("tests/browser/", "tests/dashboard/"),
     "ui/": ("tests/browser/",),
-    "tests/template/": ("tests/template/",),
-    "tests/": (),
     "tools/helm/": ("tests/deploy/",),
     "scripts/": (),
     ".github/": (),
@@ -126,7 +126,7 @@ class Selection:
         tests = self.tree.test_files
         sources = {path for path in changed if _is_python(path) and path.startswith("src/")}
         modules = {path for path in changed if _is_python(path)} - sources
-        others = [_tests_of(path) for path in changed if not _is_python(path)]
+        others = [self._readers(path) for path in changed if not _is_python(path)]
         if not changed:
             return []
         if None in others or "tests/conftest.py" in modules:
@@ -134,17 +134,23 @@ class Selection:
         else:
             folders = (*_READ_ALL, *(folder for each in others for folder in each or ()))
             chosen = {path for path in tests if path.startswith(folders)}
-            chosen |= {path for path in tests if modules & self._imported_by_test(path)}
+            chosen |= {path for path in tests if modules & self.tree.reached(path)}
             chosen |= {path for path in tests if self._is_concerned(path, sources)}
         return sorted(chosen, key=lambda path: (not path.startswith(_PURE), path))
 
-    def _imported_by_test(self, test: str) -> set[str]:
-        return self.tree.reached(test)
+    def _readers(self, path: str) -> tuple[str, ...] | None:
+        """Return the folders of tests that need a file; None if all tests may need it."""
+        if path.startswith("tests/"):
+            # The folder with tests that is nearest.
+            folders = (f"{folder}/" for folder in Path(path).parents)
+            tests = self.tree.test_files
+            return next(((each,) for each in folders if _begins(each, tests)), None)
+        return next((tests for start, tests in _HOUSES.items() if path.startswith(start)), None)
 
     def _is_concerned(self, test: str, sources: Collection[str]) -> bool:
         if not sources:
             return False
-        record = self.record_of(test)
+        record = None if test.startswith(_UNRECORDED) else self.record_of(test)
         changes = {path: self._change(record, path) for path in sources} if record else {}
         if record and None not in changes.values():
             return any(self._touches(record, path, change) for path, change in changes.items())
@@ -163,13 +169,12 @@ class Selection:
         return change.at_import and not importing.isdisjoint(record.lines)
 
 
+def _begins(folder: str, paths: Iterable[str]) -> bool:
+    return any(path.startswith(folder) for path in paths)
+
+
 def _is_python(path: str) -> bool:
     return path.endswith(".py") and path.startswith(tuple(f"{folder}/" for folder in _FOLDERS))
-
-
-def _tests_of(path: str) -> tuple[str, ...] | None:
-    """Return the folders of tests that need a file; None if all tests may need it."""
-    return next((tests for start, tests in _HOUSES.items() if path.startswith(start)), None)
 
 
 def _changed_files() -> list[str]:
@@ -181,6 +186,7 @@ def _changed_files() -> list[str]:
     return [*_git("diff", "--name-only", "--no-renames", *base), *new]
 
 
+@cache
 def _source_at(commit: str, path: str) -> str | None:
     """Return the text of a file at a commit; a file that did not exist is empty."""
     if _run("git", "cat-file", "-e", f"{commit}^{{commit}}"):

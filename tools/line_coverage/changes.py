@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import cache
 from itertools import chain
 from typing import TypeAlias
 
@@ -38,6 +39,7 @@ class _Statement:
     enclosing: "tuple[_Statement, ...]"
 
 
+@cache
 def source_change(old: str, new: str) -> SourceChange:
     """Compare two versions of a module."""
     old_tree, new_tree = _parse(old), _parse(new)

@@ -32,8 +32,9 @@ _SHARED: Final = "shared:"
 def pytest_configure(config: pytest.Config) -> None:
     """Record this process, and those that it starts."""
     if not hasattr(config, "workerinput"):
-        if config.option.keyword or any("::" in argument for argument in config.args):
-            raise pytest.UsageError("A record is of whole files: without -k and ::.")
+        chooses = config.option.keyword or config.option.markexpr
+        if chooses or any("::" in argument for argument in config.args):
+            raise pytest.UsageError("A record is of whole files: without -k, -m and ::.")
         if _git("status", "--porcelain", "src"):
             raise pytest.UsageError("A record is of a commit: commit the changes of src first.")
         folder = tempfile.TemporaryDirectory(prefix="lynq-lines-")

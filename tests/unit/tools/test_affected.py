@@ -109,6 +109,12 @@ def test_changed_page_chooses_the_tests_of_the_documentation(root: Path) -> None
     assert chosen(root, {"docs/start.md": ""}, RECORDS) == [NAMES, "tests/docs/test_pages.py"]
 
 
+def test_changed_data_chooses_the_tests_of_the_nearest_folder(root: Path) -> None:
+    changed = {"tests/cluster/golden/status.yaml": ""}
+    expected = [NAMES, "tests/cluster/test_hold.py", "tests/cluster/test_sync.py"]
+    assert chosen(root, changed, RECORDS) == expected
+
+
 @pytest.mark.parametrize("path", ["pyproject.toml", "tests/conftest.py", "src/lynq/data.bin"])
 def test_file_that_any_test_may_need_chooses_all(root: Path, path: str) -> None:
     tests = [name for name in FILES if "/test_" in name]
