@@ -8,13 +8,11 @@ row that existing nodes were written from is preferred: two rows of one uid must
 running tenant.
 """
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from lynq.api.naming import NodePair, is_label_value, is_subdomain, node_name
-from lynq.api.reasons import RejectionReason
 from lynq.api.source import VALUES_LIMIT
 from lynq.core.guard.rejections import (
     Rejection,
@@ -45,16 +43,6 @@ class Candidate(Protocol):
 
 R = TypeVar("R", bound=Candidate)
 
-_UNIDENTIFIABLE: Final = frozenset(
-    (
-        RejectionReason.EMPTY_UID,
-        RejectionReason.INVALID_UID,
-        RejectionReason.DUPLICATE_UID,
-        RejectionReason.INVALID_NODE_NAME,
-    )
-)
-"""Reasons of rows whose uid may be that of another tenant, spoilt in place."""
-
 Reflected = Mapping[str, Collection[bytes]]
 """By uid: the digests of the rows from which existing nodes were written."""
 
@@ -68,22 +56,18 @@ class _UsableRows(Generic[R]):
     rejections: tuple[Rejection, ...]
     rejected_uids: frozenset[str]
     """Valid uids without an accepted row: their nodes are neither updated nor deleted."""
-    repeated: Counter[str]
-    """By uid: the number of rows that equal another one."""
-    invalid_uids: frozenset[str]
+    count: int
+    """The number of all rows."""
 
 
 def _select_usable(rows: Iterable[R], reflected: Reflected) -> _UsableRows[R]:
     """Reject rows with an invalid uid, a duplicate uid or oversized values."""
-    without_uid = 0
+    count = without_uid = 0
     groups: dict[str, dict[bytes, R]] = {}
-    repeated = Counter[str]()
     for row in rows:
+        count += 1
         if row.uid:
-            group, digest = groups.setdefault(row.uid, {}), row.digest
-            if digest in group:
-                repeated[row.uid] += 1
-            group[digest] = row
+            groups.setdefault(row.uid, {})[row.digest] = row
         else:
             without_uid += 1
     valid = {uid: group for uid, group in groups.items() if is_label_value(uid)}
@@ -97,8 +81,7 @@ def _select_usable(rows: Iterable[R], reflected: Reflected) -> _UsableRows[R]:
         accepted,
         tuple(rejections),
         rejected_uids=frozenset(valid.keys() - accepted.keys()),
-        repeated=repeated,
-        invalid_uids=frozenset(groups.keys() - valid.keys()),
+        count=count,
     )
 
 
@@ -147,8 +130,9 @@ class ScreenedRows(Generic[R]):
     missing: int
     """The number of rejected pairs, which count as failed."""
     unidentifiable: int
-    """The number of active rows whose uid identifies no node of their own. Equal ones count one by
-    one: several tenants may have got the same invalid uid."""
+    """The number of active rows whose uid identifies no node of their own: it may be that of
+    another tenant, changed in place. Of the rows of one uid, one has the node. Equal rows count one
+    by one: several tenants may have got the same uid."""
 
     @property
     def present(self) -> set[str]:
@@ -173,13 +157,17 @@ def screen_rows(
         rejected_rows=rejected + len(unnamed.invalid.keys() | unnamed.taken.keys()),
         desired=(rejected + len(usable.rows)) * len(forms),
         missing=rejected * len(forms) + len(unnamed.pairs()),
-        unidentifiable=_unidentifiable(rejections)
-        + sum(usable.repeated[uid] for uid in usable.invalid_uids | unnamed.invalid.keys()),
+        unidentifiable=usable.count - _identified(usable, unnamed, forms),
     )
 
 
-def _unidentifiable(rejections: Iterable[Rejection]) -> int:
-    return sum(rejection.rows for rejection in rejections if rejection.reason in _UNIDENTIFIABLE)
+def _identified(usable: _UsableRows[R], unnamed: "_UnnamedPairs", forms: Collection[str]) -> int:
+    """Return the number of uids that identify nodes: that of one row each."""
+    rejected = sum(
+        all(is_subdomain(node_name(NodePair(uid, form))) for form in forms)
+        for uid in usable.rejected_uids
+    )
+    return len(usable.rows) - len(unnamed.invalid) + rejected
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,11 +160,37 @@ def test_rows_are_rejected_without_forms() -> None:
     assert screened.rejected_rows == 1
 
 
-@pytest.mark.parametrize(("uid", "count"), [("Unknown", 2), ("un known", 2), ("acme", 0)])
-def test_equal_rows_with_an_invalid_uid_are_unidentifiable_one_by_one(uid: str, count: int) -> None:
+@pytest.mark.parametrize(
+    ("uid", "count"),
+    [
+        pytest.param("Unknown", 2, id="no valid node name"),
+        pytest.param("un known", 2, id="no valid uid"),
+        pytest.param("acme", 1, id="one of them has the node"),
+    ],
+)
+def test_equal_rows_of_one_uid_are_unidentifiable_one_by_one(uid: str, count: int) -> None:
     screened = screen_rows([Row(uid), Row(uid)], ["web"], NOTHING)
     assert screened.unidentifiable == count
     assert screened.desired == 1
+
+
+@pytest.mark.parametrize(
+    ("sizes", "count"),
+    [
+        pytest.param((100, VALUES_LIMIT + 1), 1, id="one fits"),
+        pytest.param((VALUES_LIMIT + 1, VALUES_LIMIT + 2), 1, id="none fits"),
+    ],
+)
+def test_rows_of_one_uid_are_unidentifiable_whatever_their_size(
+    sizes: tuple[int, ...], count: int
+) -> None:
+    rows = [Row("acme", size=size) for size in sizes]
+    assert screen_rows(rows, ["web"], NOTHING).unidentifiable == count
+
+
+def test_oversized_row_with_an_invalid_node_name_is_unidentifiable() -> None:
+    rows = [Row("Acme", size=VALUES_LIMIT + 1)]
+    assert screen_rows(rows, ["web"], NOTHING).unidentifiable == 1
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,19 @@ def test_counts_add_up(inputs: ScreeningInput) -> None:
     assert screened.rejected_pairs.isdisjoint(screened.nodes.values())
 
 
+@given(screening_inputs())
+def test_each_row_but_one_of_a_usable_uid_is_unidentifiable(inputs: ScreeningInput) -> None:
+    rows, forms, existing = inputs
+    screened = screen_rows(rows, forms, existing)
+    usable = {row.uid for row in rows if row.uid and is_label_value(row.uid)}
+    invalid = {uid for uid in usable if not all(map(is_subdomain, _names(uid, forms)))}
+    assert screened.unidentifiable == len(rows) - len(usable - invalid)
+
+
+def _names(uid: str, forms: set[str]) -> list[str]:
+    return [node_name(NodePair(uid, form)) for form in forms]
+
+
 @given(screening_inputs(), st.randoms(use_true_random=False))
 def test_order_of_rows_and_forms_is_irrelevant(inputs: ScreeningInput, random: Random) -> None:
     rows, forms, existing = inputs

@@ -359,6 +359,21 @@ def test_spoilt_uid_holds_the_deletion_until_approved(uid: str | None) -> None:
     assert plan.approval.is_spent(plan.guarded, complete=True)
 
 
+def test_uid_overwritten_by_that_of_an_equal_row_holds_the_deletion() -> None:
+    hub = a_hub(deletion_guard=DeletionGuard())
+    held = planned(running("a", "b", "c"), rows("b", "b", "c"), WEB, hub=hub)
+    assert (deleted(held), held.held) == ({}, ("a-web",))
+
+
+def test_rows_that_a_view_repeats_hold_no_deletion() -> None:
+    hub, cluster = a_hub(deletion_guard=DeletionGuard()), running("a", "b", "c")
+    read = Observation(source="view", read=ReadTime(10, 10))
+    before = planned(cluster, rows("a", "b", "b", "c"), WEB, hub=hub, observation=read)
+    read = Observation(source="view", read=ReadTime(20, 20), last=before.absent.absences)
+    plan = planned(cluster, rows("b", "b", "c"), WEB, hub=hub, observation=read)
+    assert (list(deleted(plan)), plan.held) == (["a-web"], ())
+
+
 def test_guard_that_holds_doubtful_nodes_says_its_limits() -> None:
     uids = [f"a{number}" for number in range(20)]
     hub = a_hub()
