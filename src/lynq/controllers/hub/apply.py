@@ -31,7 +31,7 @@ from lynq.controllers.events import EventEmitter
 from lynq.controllers.hub.state import HubState
 from lynq.core.guard.absence import lost_with_definition
 from lynq.core.guard.deletion import rows_allow_deletion
-from lynq.core.hub.confirm import allows_row_deletions, is_outdated, may_delete
+from lynq.core.hub.confirm import allows_row_deletion, is_outdated, may_delete
 from lynq.core.hub.diff import DeletionCause, NodeCreation, NodeDeletion, NodeUpdate
 from lynq.core.hub.events import deleted, deleting, deletion_failed, update_event, write_failed
 from lynq.core.hub.predicates import is_as_written
@@ -269,7 +269,7 @@ class DeletionConfirmer:
         except KubeError as error:
             _log.warning("deletions not confirmed", hub=str(hub.metadata.key), error=str(error))
             return ()
-        rows_are_missing = allows_row_deletions(execution.plan, current) and rows_allow_deletion(
+        rows_are_missing = rows_allow_deletion(
             execution.rows_at,
             self._context.clock(),
             interval=sync_interval(hub),
@@ -281,7 +281,7 @@ class DeletionConfirmer:
             if (
                 deletion.pair.form in gone
                 if deletion.cause is DeletionCause.FORM_GONE
-                else rows_are_missing
+                else rows_are_missing and allows_row_deletion(deletion, execution.plan, current)
             )
         )
 

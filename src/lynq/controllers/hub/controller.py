@@ -239,7 +239,7 @@ class HubController:
     ) -> None:
         plan = execution.plan
         complete = execution.result.is_complete and not plan.absent.unconfirmed & plan.guarded
-        if not plan.approval.is_spent(plan.guarded, complete=complete):
+        if not plan.approval.is_spent(plan.guarded, plan.held, complete=complete):
             return
         digest = plan.approval.digest
         try:

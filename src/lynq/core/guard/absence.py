@@ -16,18 +16,16 @@ A row whose uid was spoilt in place (NULL, blank, upper case, padded) is present
 node. Its node has no row then, but its tenant was not deleted. So the unidentifiable rows of each
 read are counted. A node is doubtful if a read without its row has more of them than the read that
 last had it. Which of several doubtful nodes belongs to an unidentifiable row is unknown, so all of
-them wait until the uids are corrected or a person approves. An absence in doubt confirms nothing: a
-spoilt row may be corrected by a DELETE and an INSERT, so when the doubt ends without the row, its
-absence is confirmed from the start. Two spoilt rows may be corrected one after the other: when the
-number of unidentifiable rows falls, any of them may be the one that was corrected, also the one
-that was there before a node's row vanished.
+them are held. The hold is sticky (`lynq.core.guard.hold`): a spoilt row may be corrected by a
+DELETE and an INSERT, so that a read between the two has neither row.
 
 Between two complete reads, rows that a push notification names are merged into the first one
 (`lynq.core.hub.selected_rows`). They can show that a row is back. They confirm no absence, and they
 are not the read that last had a row: the number of unidentifiable rows at their time is unknown.
 
-All of this is kept in memory. After a restart, every confirmation begins again, and a node that no
-read of this process had a row for counts as last read without unidentifiable rows: it waits.
+All of this is kept in memory. After a restart, every confirmation begins again, the status of the
+hub names the nodes that are held, and a node that no read of this process had a row for counts as
+last read without unidentifiable rows: it is held beside one.
 
 Times are seconds of a monotonic clock. A calendar clock that jumps would confirm an absence early.
 """
@@ -71,6 +69,9 @@ class Absences:
     """The number of unidentifiable rows in the last complete read."""
     tracked: frozenset[str] = frozenset()
     """The uids that had a row in the last complete read, and whose inactive rows it reported."""
+    changed: frozenset[str] | None = None
+    """The names of the nodes that are held because their rows were, or may have been, changed in
+    place; None before the first plan of a process: the status of the hub has them."""
     superseded: frozenset[str] = frozenset()
     """The uids whose inactive row may be history: it was or may have been beside the active one."""
 
@@ -83,12 +84,14 @@ class Absences:
         missing: Iterable[str],
         unidentifiable: int,
         protected: Iterable[str] = (),
+        without_row: Iterable[str] = (),
         tracked: frozenset[str] = frozenset(),
         superseded: Iterable[str] = (),
     ) -> "Absences":
         """Return the absences after a read in which the rows of these nodes are present or missing.
 
-        The `protected` nodes without row are not among the missing ones.
+        The `protected` nodes without row are not among the missing ones. `without_row` are all of
+        them: also those that are paused, or whose form is.
 
         Another plan with the same complete read, into which rows may have been merged since, finds
         at most that rows are back.
@@ -97,14 +100,12 @@ class Absences:
         since = self.rows_missing_since if is_same else {}
         protected_since = self.protected_missing_since if is_same else {}
         last = self.unidentifiable if is_same else {}
-        missing = tuple(missing)
-        corrected = max(self.unidentifiable_rows - unidentifiable, 0)
-        counts = {name: max(last[name] - corrected, 0) for name in missing if name in last}
-        if is_same_read:
-            counts = dict(last)
-        elif unidentifiable:
-            counts |= dict.fromkeys(present, unidentifiable)
-        absences = replace(
+        missing, counts = tuple(missing), last
+        if not is_same_read:
+            counts = {name: last[name] for name in (*missing, *without_row) if name in last}
+            if unidentifiable:
+                counts |= dict.fromkeys(present, unidentifiable)
+        return replace(
             self,
             source=source,
             read=read,
@@ -118,8 +119,17 @@ class Absences:
             tracked=self.tracked if is_same_read else tracked,
             superseded=frozenset(superseded),
         )
-        doubtful = self.doubtful(self.unidentifiable_rows) if is_same else frozenset[str]()
-        return _confirmed_again(absences, doubtful - absences.doubtful(unidentifiable))
+
+    def after_approval(self, kept: Collection[str]) -> "Absences":
+        """Return the absences after a plan that deletes approved nodes, without these of them.
+
+        They are approved and kept for another reason, so that the hold has ended for them.
+        """
+        if not kept:
+            return self
+        counts = {**self.unidentifiable, **dict.fromkeys(kept, self.unidentifiable_rows)}
+        changed = None if self.changed is None else self.changed.difference(kept)
+        return replace(self, changed=changed, unidentifiable=counts)
 
     def has_read(self, source: str, read: ReadTime) -> bool:
         """Return whether this is the last complete read."""
@@ -162,24 +172,11 @@ class Absences:
         due = (self.forms_missing_since[form] + confirm_after for form in unconfirmed)
         return min(due, default=None)
 
-    def doubtful(self, unidentifiable: int) -> frozenset[str]:
-        """Return the nodes without row that may belong to one of the unidentifiable rows."""
+    def doubtful(self, names: Iterable[str], unidentifiable: int) -> frozenset[str]:
+        """Return the nodes, of these without row, that may belong to an unidentifiable row."""
         # Of a row that was corrected since the last complete read, too.
         highest = max(unidentifiable, self.unidentifiable_rows) if unidentifiable else 0
-        return frozenset(
-            name for name in self.rows_missing_since if highest > self.unidentifiable.get(name, 0)
-        )
-
-
-def _confirmed_again(absences: Absences, names: Collection[str]) -> Absences:
-    """Return the absences with these confirmed from the start: their doubt has ended."""
-    if not names:
-        return absences
-    since = {
-        name: absences.read.ended if name in names else moment
-        for name, moment in absences.rows_missing_since.items()
-    }
-    return replace(absences, rows_missing_since=since)
+        return frozenset(name for name in names if highest > self.unidentifiable.get(name, 0))
 
 
 def _unconfirmed(
@@ -205,17 +202,24 @@ def lost_with_definition(written_at: datetime | None, defined_at: datetime | Non
     return defined_at is not None and (written_at is None or written_at < defined_at)
 
 
-def doubt_message(
+def changed_message(
     names: Collection[str], unidentifiable: int, spent_approvals: Collection[str] = ()
 ) -> str:
-    """Return the message of DeletionHeld for doubtful nodes; it ends with their digest."""
-    rows = (
-        "1 row that identifies no node was"
-        if unidentifiable == 1
-        else f"{unidentifiable} rows that identify no node were"
-    )
+    """Return the message of DeletionHeld for changed rows; it ends with the digest of the nodes.
+
+    `unidentifiable` is the number of unidentifiable rows that are read now.
+    """
+    reason = "rows that identified no node were read when they went missing"
+    if unidentifiable:
+        rows = (
+            "1 row that identifies"
+            if unidentifiable == 1
+            else f"{unidentifiable} rows that identify"
+        )
+        reason = f"{rows} no node {'was' if unidentifiable == 1 else 'were'} read"
+    approval = approval_instruction(len(names), digest_of(names, spent_approvals))
     return (
-        f"the rows of {and_more(sorted(names))} are missing, and {rows} read: a uid may have been "
-        "changed in place; correct the rows in status.rejectedRows; no such node is deleted until "
-        f"{approval_instruction(len(names), digest_of(names, spent_approvals))}"
+        f"the rows of {and_more(sorted(names))} are missing, and {reason}: a uid may have been "
+        "changed in place; no such node is deleted until its row is back with its uid, see "
+        f"status.rejectedRows, or {approval}"
     )

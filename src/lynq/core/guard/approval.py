@@ -124,15 +124,17 @@ class Approval:
         """Return whether all of these nodes are approved."""
         return bool(self.digest) and self.nodes.issuperset(names)
 
-    def is_spent(self, guarded: Collection[str], *, complete: bool) -> bool:
+    def is_spent(self, guarded: Collection[str], held: Collection[str], *, complete: bool) -> bool:
         """Return whether the approval has to be removed from the hub.
 
-        `guarded` are the nodes that are deleted only with an approval; `complete` says whether all
-        writes of the plan have succeeded.
+        `guarded` are the nodes that are deleted only with an approval, and `held` those of them
+        whose deletion still waits for one; `complete` says whether all writes of the plan have
+        succeeded.
         """
         if not self.digest:
             return False
-        return not guarded or (complete and self.covers(guarded))
+        is_used = bool(self.nodes) and self.nodes.isdisjoint(held)
+        return not guarded or (complete and is_used)
 
 
 NO_APPROVAL: Final = Approval()

@@ -5,10 +5,8 @@ so its nodes are not guarded. Either all nodes of a plan are deleted or none: a 
 part of them through would delete all tenants piece by piece. For the same reason the deletions of a
 window of time count together (`lynq.core.guard.window`).
 
-A hold is sticky. A table that is filled again passes every share of missing rows down to none, and
-the first read below the limits would delete the tenants that are about to return. So a hold ends
-when no row is missing, or when the missing ones are approved. The condition DeletionHeld in the
-hub's status is its memory.
+A hold is sticky (`lynq.core.guard.hold`): it ends when no row is missing, or when the missing ones
+are approved.
 """
 
 from collections.abc import Collection, Mapping
@@ -19,9 +17,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from lynq.api import DeletionGuard, DeletionGuardStatus, HubStatus
-from lynq.api.conditions import find_condition
-from lynq.api.reasons import ConditionReason, ConditionType
+from lynq.api import DeletionGuard, DeletionGuardStatus
 from lynq.api.text import plural
 from lynq.core.guard.approval import NO_APPROVAL, Approval, approval_instruction, digest_of
 from lynq.core.guard.window import CountedDeletions
@@ -105,16 +101,6 @@ def evaluate_deletion(
     deleted_before = counted.count + uncounted - len(names)
     digest = digest_of(names, spent_approvals)
     return GuardVerdict(outcome, names, total, digest, deleted_before, exceeds)
-
-
-def is_held(status: HubStatus) -> bool:
-    """Return whether the guard holds deletions according to the status of the hub."""
-    condition = find_condition(status.conditions, ConditionType.DELETION_HELD)
-    return (
-        condition is not None
-        and condition.status == "True"
-        and condition.reason == ConditionReason.DELETION_GUARD_EXCEEDED
-    )
 
 
 def count_deletions(

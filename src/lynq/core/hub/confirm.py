@@ -9,7 +9,7 @@ is spent.
 from lynq.api import LynqForm, LynqHub
 from lynq.api.node_metadata import is_deleting, is_protected
 from lynq.core.guard.approval import requested_approval, spent_approvals
-from lynq.core.guard.deletion import GuardOutcome, is_held
+from lynq.core.guard.hold import HoldCause
 from lynq.core.hub.diff import DeletionCause, NodeDeletion
 from lynq.core.hub.plan import HubPlan
 
@@ -31,17 +31,27 @@ def may_delete(deletion: NodeDeletion, plan: HubPlan, hub: LynqHub, form: LynqFo
     """
     if deletion.cause is not DeletionCause.ROW_GONE:
         return True
-    return allows_row_deletions(plan, hub) and not (form and leaves_nodes_unchanged(form))
+    return allows_row_deletion(deletion, plan, hub) and not (form and leaves_nodes_unchanged(form))
 
 
-def allows_row_deletions(plan: HubPlan, hub: LynqHub) -> bool:
-    """Return whether the guard's decision about nodes without row is valid for the current hub."""
-    approval, doubtful = plan.approval, plan.absent.doubtful
-    is_approved = plan.verdict.outcome is GuardOutcome.APPROVED
-    if is_approved or (doubtful and approval.covers(doubtful)):
+def allows_row_deletion(deletion: NodeDeletion, plan: HubPlan, hub: LynqHub) -> bool:
+    """Return whether the decision about a node without row is valid for the current hub."""
+    name, approval = deletion.name, plan.approval
+    if name in approval.nodes and name in plan.guarded:
         spent = spent_approvals(hub.status.deletion_guard)
         return requested_approval(hub.metadata) == approval.digest and approval.digest not in spent
-    return hub.spec.deletion_guard.disabled or not is_held(hub.status)
+    return hub.spec.deletion_guard.disabled or not _is_held(name, plan, hub)
+
+
+def _is_held(name: str, plan: HubPlan, hub: LynqHub) -> bool:
+    """Return whether the status of the hub holds this deletion; the plan may not know of it."""
+    cause, held = HoldCause.of(hub.status), hub.status.held_deletions
+    if cause is not HoldCause.CHANGED_ROWS:
+        return cause is not None
+    if held is None or name in held.nodes:
+        return True
+    # The status lists the first nodes only. A plan that holds the same ones knows all of them.
+    return held.count > len(held.nodes) and plan.held_deletions(hub) != held
 
 
 def leaves_nodes_unchanged(form: LynqForm) -> bool:

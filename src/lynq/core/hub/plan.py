@@ -15,9 +15,10 @@ from lynq.api import HeldDeletions, LynqForm, LynqHub, LynqNode
 from lynq.api.installation_key import NO_KEY, KeyState
 from lynq.api.naming import NodePair
 from lynq.api.node_metadata import is_deleting, is_deletion_blocked, pair_of
-from lynq.core.guard.absence import doubt_message
+from lynq.core.guard.absence import changed_message
 from lynq.core.guard.approval import NO_APPROVAL, Approval, held_deletions, spent_approvals
 from lynq.core.guard.deletion import GuardVerdict, held_message
+from lynq.core.guard.hold import HoldCause
 from lynq.core.guard.row_screening import ExistingNodes, ScreenedRows, screen_rows
 from lynq.core.hub.desired_node import DesiredNode
 from lynq.core.hub.diff import (
@@ -80,7 +81,7 @@ class PlanInputs:
     last_approval: Approval = NO_APPROVAL
     """From the last plan."""
     last_held: bool = False
-    """Whether the last plan held deletions."""
+    """Whether the guard of the last plan held deletions."""
     deletion_window: timedelta = timedelta(minutes=10)
     """How long a deletion counts against the limits of the guard."""
     source_changed: bool = False
@@ -132,14 +133,14 @@ class HubPlan:
     @property
     def held(self) -> tuple[str, ...]:
         """The nodes whose deletion waits for approval."""
-        return self.verdict.held or self.in_doubt
+        return self.verdict.held or tuple(sorted(self.absent.changed - self.approval.nodes))
 
     @property
-    def in_doubt(self) -> tuple[str, ...]:
-        """The doubtful nodes, if they alone are held: the guard allows their number."""
-        if self.verdict.held or self.approval.covers(self.absent.doubtful):
-            return ()
-        return tuple(sorted(self.absent.doubtful))
+    def hold_cause(self) -> HoldCause | None:
+        """Why deletions are held; None if none is. The guard's hold includes changed rows."""
+        if self.verdict.held:
+            return HoldCause.GUARD
+        return HoldCause.CHANGED_ROWS if self.held else None
 
     def held_deletions(self, hub: LynqHub) -> HeldDeletions | None:
         """Return status.heldDeletions of the hub; None if no deletion is held."""
@@ -147,17 +148,18 @@ class HubPlan:
 
     def held_message(self, hub: LynqHub, *, source_changed: bool = False) -> str:
         """Return the message of DeletionHeld; empty if no deletion is held."""
-        if names := self.in_doubt:
-            spent = spent_approvals(hub.status.deletion_guard)
-            return doubt_message(names, self.screened.unidentifiable, spent)
-        if not self.verdict.held:
+        cause = self.hold_cause
+        if cause is None:
             return ""
+        if cause is HoldCause.CHANGED_ROWS:
+            spent = spent_approvals(hub.status.deletion_guard)
+            return changed_message(self.held, self.screened.unidentifiable, spent)
         return held_message(self.verdict, hub.spec.deletion_guard, source_changed=source_changed)
 
     @property
     def guarded(self) -> frozenset[str]:
         """The nodes that are deleted only with an approval."""
-        return self.absent.doubtful.union(self.verdict.guarded)
+        return self.absent.changed.union(self.verdict.guarded)
 
 
 Forms: TypeAlias = Mapping[str, FormCandidate]

@@ -14,7 +14,7 @@ made only from a plan without such effects, and its result is dropped if it has 
 are planned:
 
 - a row is missing or rejected, two rows have one uid, or a name is taken;
-- a node is deleted, held or in doubt, or a row or form is absent: deletions are always decided by a
+- a node is deleted or held, or a row or form is absent: deletions are always decided by a
   plan of all rows;
 - a node cannot be rendered, or is written under maxSkew, which counts the other nodes of the form;
 - the hub, a form or the key has changed; a form is paused, invalid or unreadable; the source has
@@ -35,7 +35,7 @@ from lynq.api.naming import NodePair, node_name
 from lynq.api.node_metadata import is_deleting, is_superseded
 from lynq.core.guard.absence import Absences
 from lynq.core.guard.approval import NO_APPROVAL
-from lynq.core.guard.deletion import is_held
+from lynq.core.guard.hold import HoldCause
 from lynq.core.hub.diff import CheckedSpec, NodeCreation, NodeUpdate, NodeWrite
 from lynq.core.hub.plan import FormCandidate, HubPlan, PlanInputs, plan_hub
 from lynq.core.hub.row_values import RowLike
@@ -317,7 +317,7 @@ def _allows_changes(inputs: PlanInputs) -> bool:
         or inputs.unreadable_forms
         or inputs.source_changed
         or inputs.last_held
-        or is_held(hub.status)
+        or HoldCause.of(hub.status)
         or _has_absences(inputs.observation.last)
         or any(_leaves_nodes(candidate, hub) for candidate in inputs.forms)
     )
@@ -345,7 +345,10 @@ def _is_settled(plan: HubPlan) -> bool:
 
 def _has_absences(absences: Absences) -> bool:
     return bool(
-        absences.rows_missing_since or absences.forms_missing_since or absences.unidentifiable
+        absences.rows_missing_since
+        or absences.forms_missing_since
+        or absences.unidentifiable
+        or absences.changed
     )
 
 

@@ -12,7 +12,7 @@ is not its controller.
 
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from operator import attrgetter
 
@@ -27,7 +27,8 @@ from lynq.api.node_metadata import (
 )
 from lynq.core.guard.absence import NO_ABSENCES, Absences, ReadTime
 from lynq.core.guard.approval import Approval, requested_approval, spent_approvals
-from lynq.core.guard.deletion import GuardVerdict, evaluate_deletion, is_held
+from lynq.core.guard.deletion import GuardVerdict, evaluate_deletion
+from lynq.core.guard.hold import HoldCause, stored_changed
 from lynq.core.guard.row_screening import ScreenedRows
 from lynq.core.guard.window import CountedDeletions
 from lynq.core.hub.diff import DeletionCause, NodeDeletion
@@ -64,21 +65,22 @@ class GuardMemory:
     approval: Approval
     """The approval that the last plan resolved."""
     held: bool
-    """Whether the last plan held deletions; the status may not say so yet."""
+    """Whether the guard of the last plan held deletions; the status may not say so yet."""
     window: timedelta
     """How long a deletion counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbsentNodes:
-    """The nodes whose absent row or form is not confirmed, and those whose row is in doubt."""
+    """The nodes whose absent row or form is not confirmed, and those whose row was changed."""
 
     absences: Absences
     """For the next plan."""
     unconfirmed: frozenset[str]
     """The nodes that are kept because their row or form may come back."""
-    doubtful: frozenset[str]
-    """The nodes whose row may be one of the unidentifiable rows: deleted only with an approval."""
+    changed: frozenset[str]
+    """The nodes whose row was, or may have been, changed in place: deleted only with an approval.
+    """
     next_read: float | None
     """When to read again to confirm missing rows, by the clock of the observation."""
     next_plan: float | None
@@ -126,11 +128,13 @@ def choose_deletions(
     # Nodes of a deleted form do not count: they must not raise the limit for the others.
     formless = _uids(candidates, DeletionCause.FORM_GONE)
     rowless = _uids(candidates, DeletionCause.ROW_GONE)
-    absent = _observe(hub, candidates, protected, screened, observation)
+    of_forms = _without_row(missing, {*forms, *frozen})
+    absent = _observe(hub, missing, candidates, protected, screened, observation=observation)
+    absent = replace(absent, changed=absent.changed & (rowless.keys() | of_forms.keys()))
     status = hub.status.deletion_guard
-    held = memory.held or is_held(hub.status)
+    held = memory.held or HoldCause.of(hub.status) is HoldCause.GUARD
     if held or source_changed:
-        rowless |= _without_row(missing, {*forms, *frozen})
+        rowless |= of_forms
     being_deleted = nodes.keys() - live.keys()
     spent = spent_approvals(status)
     approval = Approval.resolve(
@@ -138,8 +142,8 @@ def choose_deletions(
         memory.approval.nodes,
         rowless.keys(),
         rowless.keys() | being_deleted,
-        absent.doubtful,
-        absent.doubtful | being_deleted,
+        absent.changed,
+        absent.changed | being_deleted,
         spent=spent,
     )
     verdict = evaluate_deletion(
@@ -153,10 +157,11 @@ def choose_deletions(
         spent_approvals=spent,
         settled=observation.settled_nodes,
     )
-    waiting = absent.unconfirmed
-    if not approval.covers(absent.doubtful):
-        waiting |= absent.doubtful
+    waiting = absent.unconfirmed | (absent.changed - approval.nodes)
     deletes = tuple(_allowed(candidates, verdict, waiting))
+    # What is approved and kept for another reason is deleted once that reason ends.
+    kept = approval.nodes.difference(deletion.name for deletion in candidates)
+    absent = replace(absent, absences=absent.absences.after_approval(kept))
     return NodeDeletions(
         deletes, verdict, approval, absent, _confirmed(protected, absent.absences, observation)
     )
@@ -164,9 +169,11 @@ def choose_deletions(
 
 def _observe(
     hub: LynqHub,
+    missing: Mapping[str, LynqNode],
     candidates: Sequence[NodeDeletion],
     protected: Sequence[NodeDeletion],
     screened: ScreenedRows[RowValues],
+    *,
     observation: Observation,
 ) -> AbsentNodes:
     read, now, seconds = observation.read, observation.now, observation.confirm_after
@@ -176,12 +183,17 @@ def _observe(
     deactivated = last.deactivated(source, observation.inactive)
     active_uids = _active_uids(screened, observation)
     superseded = {uid for uid in observation.inactive if any(uid in uids for uids in active_uids)}
+    uids = {name: pair_or_spec(node).uid for name, node in missing.items()}
+    rowless = {
+        name: uid for name, uid in uids.items() if not any(uid in active for active in active_uids)
+    }
     absences = last.after_read(
         source,
         read,
         present=screened.present,
         missing=_without_any_row(candidates, deactivated),
         protected=_without_any_row(protected, deactivated),
+        without_row=rowless,
         unidentifiable=screened.unidentifiable,
         # A read is compared with all rows once, not at each push notification after it.
         tracked=last.tracked
@@ -189,16 +201,37 @@ def _observe(
         else _tracked_with_row(observation, active_uids),
         superseded=(observation.inactive - deactivated) | superseded,
     ).after_plan(now, {deletion.pair.form for deletion in (*formless, *protected_formless)})
+    changed = _changed_nodes(hub, rowless, absences, deactivated, screened.unidentifiable)
     forms = absences.unconfirmed_forms(now, seconds)
-    disabled = hub.spec.deletion_guard.disabled
     return AbsentNodes(
-        absences=absences,
+        absences=replace(absences, changed=changed),
         unconfirmed=absences.unconfirmed_rows(read, seconds)
         | {deletion.name for deletion in formless if deletion.pair.form in forms},
-        doubtful=frozenset() if disabled else absences.doubtful(screened.unidentifiable),
+        changed=changed,
         next_read=absences.next_read(read, seconds),
         next_plan=absences.next_plan(now, seconds),
     )
+
+
+def _changed_nodes(
+    hub: LynqHub,
+    rowless: Mapping[str, str],
+    absences: Absences,
+    deactivated: Container[str],
+    unidentifiable: int,
+) -> frozenset[str]:
+    """Return the nodes whose rows were, or may have been, changed in place, and are not back.
+
+    `rowless` has the uids, by name, of all nodes without row. Nodes that are paused or protected
+    are among them, because their rows may be changed meanwhile.
+    """
+    if hub.spec.deletion_guard.disabled:
+        return frozenset()
+    before = absences.changed
+    if before is None:
+        before = stored_changed(hub.status, rowless)
+    vanished = (name for name, uid in rowless.items() if uid not in deactivated)
+    return before.intersection(rowless) | absences.doubtful(vanished, unidentifiable)
 
 
 def _active_uids(

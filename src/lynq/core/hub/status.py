@@ -23,7 +23,7 @@ from lynq.api import (
 from lynq.api.conditions import find_condition, merge_conditions, new_condition, paused_condition
 from lynq.api.reasons import ConditionReason, ConditionType
 from lynq.core.guard.announcements import rejected_rows
-from lynq.core.guard.deletion import is_held
+from lynq.core.guard.hold import HoldCause
 from lynq.core.hub.node_counts import NodeCounts, NodeHealth
 from lynq.core.hub.plan import HubPlan
 
@@ -48,8 +48,8 @@ class SyncResult:
     rejected_rows: RejectedRows | None
     held_message: str
     """The message of the condition DeletionHeld; empty if no deletion is held."""
-    in_doubt: bool = False
-    """Whether deletions are held only because of unidentifiable rows."""
+    hold_cause: HoldCause | None = None
+    """Why deletions are held; None if none is."""
     held_deletions: HeldDeletions | None = None
     source_identity: str = ""
     """The identity of the source that was read. While deletions are held because the source has
@@ -76,7 +76,7 @@ class SyncResult:
             kept=plan.kept,
             rejected_rows=rejected_rows(plan.screened),
             held_message=plan.held_message(hub, source_changed=source_changed),
-            in_doubt=bool(plan.in_doubt),
+            hold_cause=plan.hold_cause,
             held_deletions=plan.held_deletions(hub),
             source_identity=source_identity,
         )
@@ -140,7 +140,11 @@ def is_worth_writing(before: HubStatus, after: HubStatus) -> bool:
 
 def is_urgent(before: HubStatus, after: HubStatus) -> bool:
     """Return whether to write the status at once: a crash must not lose the hold of deletions."""
-    return is_held(before) != is_held(after)
+    return _hold(before) != _hold(after)
+
+
+def _hold(status: HubStatus) -> tuple[HoldCause | None, HeldDeletions | None]:
+    return HoldCause.of(status), status.held_deletions
 
 
 def _with_counts(status: HubStatus, last_sync: SyncResult, counts: NodeCounts) -> HubStatus:
@@ -215,19 +219,12 @@ def _ready(
 def _deletion_held(last_sync: SyncResult | None, now: datetime) -> Condition | None:
     if last_sync is None:
         return None
-    held = bool(last_sync.held_message)
-    reason = ConditionReason.WITHIN_LIMITS
-    if held:
-        reason = (
-            ConditionReason.UNIDENTIFIABLE_ROWS
-            if last_sync.in_doubt
-            else ConditionReason.DELETION_GUARD_EXCEEDED
-        )
+    cause = last_sync.hold_cause
     return new_condition(
         ConditionType.DELETION_HELD,
-        reason,
+        cause.value if cause else ConditionReason.WITHIN_LIMITS,
         last_sync.held_message or "no deletion is held",
-        holds=held,
+        holds=cause is not None,
         generation=last_sync.generation,
         now=now,
     )

@@ -1,6 +1,6 @@
 """When an absent row or form counts as deleted, and when it is in doubt."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import pytest
@@ -11,7 +11,7 @@ from lynq.core.guard.absence import (
     NO_ABSENCES,
     Absences,
     ReadTime,
-    doubt_message,
+    changed_message,
     lost_with_definition,
 )
 from lynq.core.guard.approval import digest_of
@@ -34,6 +34,11 @@ def read(
         missing=missing,
         unidentifiable=unidentifiable,
     )
+
+
+def doubtful(absences: Absences, unidentifiable: int) -> set[str]:
+    """Return the doubtful ones of the nodes whose rows are missing."""
+    return set(absences.doubtful(absences.rows_missing_since, unidentifiable))
 
 
 def test_one_read_confirms_nothing() -> None:
@@ -147,45 +152,65 @@ def test_only_a_uid_that_the_last_read_tracked_can_be_deactivated() -> None:
 
 def test_row_that_vanishes_with_a_new_unidentifiable_row_is_doubtful() -> None:
     before = read(NO_ABSENCES, 0, unidentifiable=1)
-    assert read(before, 10, "a", unidentifiable=2).doubtful(2) == {"a"}
-    assert read(before, 10, "a", unidentifiable=1).doubtful(1) == frozenset()
+    assert doubtful(read(before, 10, "a", unidentifiable=2), 2) == {"a"}
+    assert doubtful(read(before, 10, "a", unidentifiable=1), 1) == set()
 
 
 def test_later_deletion_is_not_doubtful() -> None:
     spoilt = read(read(NO_ABSENCES, 0), 10, "a", unidentifiable=1)
-    assert read(spoilt, 20, "a", "b", unidentifiable=1).doubtful(1) == {"a"}
+    assert doubtful(read(spoilt, 20, "a", "b", unidentifiable=1), 1) == {"a"}
 
 
-def test_doubt_ends_with_the_unidentifiable_row() -> None:
-    spoilt = read(read(NO_ABSENCES, 0), 10, "a", unidentifiable=1)
-    assert read(spoilt, 20, "a").doubtful(0) == frozenset()
-
-
-def test_absence_in_doubt_confirms_nothing() -> None:
-    spoilt = read(read(NO_ABSENCES, 0), 10, "a", unidentifiable=1)
-    # The spoilt row is deleted, to be inserted again with the right uid.
-    deleted = read(read(spoilt, 20, "a", unidentifiable=1), 30, "a")
-    assert deleted.doubtful(0) == frozenset()
-    assert deleted.unconfirmed_rows(ReadTime(30, 30), 5) == {"a"}
-    assert read(deleted, 35, "a").unconfirmed_rows(ReadTime(35, 35), 5) == frozenset()
-
-
-def test_row_stays_in_doubt_while_another_spoilt_one_is_corrected() -> None:
-    first = read(read(NO_ABSENCES, 0), 10, "a", unidentifiable=1)
-    second = read(first, 20, "a", "b", unidentifiable=2)
-    assert second.doubtful(2) == {"a", "b"}
-    assert read(second, 30, "b", unidentifiable=1).doubtful(1) == {"b"}
+def test_row_that_was_missing_before_a_rise_is_doubtful_and_not_after_a_fall() -> None:
+    missing = read(read(NO_ABSENCES, 0, unidentifiable=2), 10, "a", unidentifiable=2)
+    assert doubtful(read(missing, 11, "a", unidentifiable=3), 3) == {"a"}
+    fallen = read(missing, 11, "a", unidentifiable=1)
+    assert doubtful(read(fallen, 12, "a", unidentifiable=2), 2) == set()
 
 
 def test_after_a_restart_every_missing_row_is_doubtful() -> None:
-    assert read(NO_ABSENCES, 10, "a", unidentifiable=1).doubtful(1) == {"a"}
+    assert doubtful(read(NO_ABSENCES, 10, "a", unidentifiable=1), 1) == {"a"}
+
+
+def test_row_of_a_node_that_is_not_deleted_is_doubtful_too() -> None:
+    before = read(NO_ABSENCES, 0, unidentifiable=1)
+    paused = before.after_read(
+        "table",
+        ReadTime(10, 10),
+        present=("b", "c"),
+        missing=(),
+        without_row=("a",),
+        unidentifiable=1,
+    )
+    assert paused.doubtful(["a"], 1) == frozenset()
+    assert paused.doubtful(["a"], 2) == {"a"}
+
+
+def test_approved_node_that_is_kept_is_held_no_more() -> None:
+    spoilt = read(NO_ABSENCES, 10, "a", "b", unidentifiable=2)
+    held = replace(spoilt, changed=frozenset({"a", "b"}))
+    approved = held.after_approval({"a"})
+    assert approved.changed == frozenset({"b"})
+    assert doubtful(approved, 2) == {"b"}
+    assert doubtful(approved, 3) == {"a", "b"}
+    assert spoilt.after_approval({"a"}).changed is None
+    assert held.after_approval(()) is held
 
 
 def test_message_names_nodes_and_ends_with_the_digest() -> None:
-    message = doubt_message(["b-web", "a-web"], 1)
-    assert "the rows of a-web, b-web are missing, and 1 row that identifies no node" in message
+    message = changed_message(["b-web", "a-web"], 1)
+    assert message.startswith(
+        "the rows of a-web, b-web are missing, and 1 row that identifies no node was read: a uid"
+    )
     assert message.endswith(f"approves 2 nodes, {digest_of(['a-web', 'b-web'])}")
-    assert "2 rows that identify no node were read" in doubt_message(["a-web"], 2)
+    assert "2 rows that identify no node were read: a uid" in changed_message(["a-web"], 2)
+
+
+def test_message_after_the_spoilt_rows_are_gone_says_why_the_nodes_are_held() -> None:
+    message = changed_message(["a-web"], 0)
+    assert "rows that identified no node were read when they went missing" in message
+    spent = digest_of(["a-web"])
+    assert not changed_message(["a-web"], 0, [spent]).endswith(spent)
 
 
 @dataclass
@@ -195,25 +220,16 @@ class History:
     reads: list[tuple[float, frozenset[str], int]] = field(default_factory=list)
 
     def is_confirmed(self, name: str, confirm_after: float) -> bool:
-        """Return whether the row is missing for `confirm_after` since a doubt about it ended."""
-        since, was_doubtful = None, False
-        for number, (time, missing, _) in enumerate(self.reads, start=1):
-            is_doubtful = name in missing and self.is_doubtful(name, number)
-            if name not in missing:
-                since = None
-            elif since is None or (was_doubtful and not is_doubtful):
-                since = time
-            was_doubtful = is_doubtful
+        """Return whether the row is missing in two reads, `confirm_after` apart."""
+        since = None
+        for time, missing, _ in self.reads:
+            since = None if name not in missing else time if since is None else since
         return since is not None and self.reads[-1][0] - since >= confirm_after
 
-    def is_doubtful(self, name: str, reads: int | None = None) -> bool:
-        """Return whether one of the unidentifiable rows may have come since the row was there."""
-        last = previous = 0
-        for _, missing, count in self.reads[:reads]:
-            corrected = max(previous - count, 0)
-            last = max(last - corrected, 0) if name in missing else count
-            previous = count
-        return previous > last
+    def is_doubtful(self, name: str) -> bool:
+        """Return whether the last read has more unidentifiable rows than the last with the row."""
+        last = [count for _, missing, count in self.reads if name not in missing]
+        return self.reads[-1][2] > (last[-1] if last else 0)
 
 
 @given(
@@ -233,7 +249,7 @@ def test_any_history_agrees_with_the_model(
             absences = read(absences, now, *missing, unidentifiable=unidentifiable)
         confirmed = missing - absences.unconfirmed_rows(ReadTime(now, now), 5)
         assert confirmed == {name for name in missing if history.is_confirmed(name, 5)}
-        assert absences.doubtful(unidentifiable) == {
+        assert doubtful(absences, unidentifiable) == {
             name for name in missing if history.is_doubtful(name)
         }
 

@@ -104,24 +104,27 @@ def test_without_an_annotation_there_is_no_approval() -> None:
     assert Approval.resolve("", names(3)) == NO_APPROVAL
     assert not NO_APPROVAL.covers(names(3))
     assert not NO_APPROVAL.covers(())
-    assert not NO_APPROVAL.is_spent((), complete=True)
+    assert not NO_APPROVAL.is_spent((), (), complete=True)
 
 
 def test_approval_is_spent_once_nothing_is_guarded() -> None:
     approval = Approval.resolve(digest_of(names(20)), names(20))
-    assert approval.is_spent((), complete=False)
-    assert Approval("0123456789abcdef").is_spent((), complete=False)
+    assert approval.is_spent((), (), complete=False)
+    assert Approval("0123456789abcdef").is_spent((), (), complete=False)
 
 
 def test_approval_is_spent_once_its_deletion_is_complete() -> None:
     approval = Approval.resolve(digest_of(names(20)), names(20))
-    assert approval.is_spent(names(20), complete=True)
-    assert not approval.is_spent(names(20), complete=False)
+    assert approval.is_spent(names(20), (), complete=True)
+    assert not approval.is_spent(names(20), (), complete=False)
 
 
 def test_approval_of_other_nodes_is_not_spent_while_a_deletion_is_held() -> None:
     approval = Approval.resolve(digest_of(names(20)), names(20))
-    assert not approval.is_spent(names(21), complete=True)
+    assert not approval.is_spent(names(21), names(21), complete=True)
+    # All others are held for another reason, and wait for their own approval.
+    assert approval.is_spent(names(21), names(1, start=20), complete=True)
+    assert not Approval("0123456789abcdef").is_spent(names(1), names(1), complete=True)
 
 
 @given(SETS, SETS, SETS, SETS)
@@ -166,7 +169,7 @@ def test_spent_approval_releases_nothing_and_the_set_gets_another_digest() -> No
 def test_spent_approval_is_not_spent_again() -> None:
     digest = digest_of(names(20))
     spent = Approval.resolve(digest, names(20), spent=(digest,))
-    assert not spent.is_spent((), complete=True)
+    assert not spent.is_spent((), (), complete=True)
 
 
 def test_status_remembers_a_bounded_number_of_digests() -> None:

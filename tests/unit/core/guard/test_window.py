@@ -3,14 +3,11 @@
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lynq.api import DeletionGuard, DeletionGuardStatus, DeletionPeriod, HubStatus
-from lynq.api.conditions import new_condition
+from lynq.api import DeletionGuard, DeletionGuardStatus, DeletionPeriod
 from lynq.api.hub import MAX_DELETION_PERIODS
-from lynq.api.reasons import ConditionReason, ConditionType
 from lynq.core.guard.approval import Approval, digest_of
 from lynq.core.guard.deletion import (
     GuardOutcome,
@@ -18,7 +15,6 @@ from lynq.core.guard.deletion import (
     count_deletions,
     evaluate_deletion,
     held_message,
-    is_held,
 )
 from lynq.core.guard.window import CountedDeletions
 
@@ -213,25 +209,6 @@ def test_status_has_a_bounded_size() -> None:
         for second in range(1, 30):
             hub.sync(hub.first(1), at(second + window))
     assert len(hub.status.periods) <= MAX_DELETION_PERIODS
-
-
-@pytest.mark.parametrize(
-    ("status", "reason", "expected"),
-    [
-        (True, ConditionReason.DELETION_GUARD_EXCEEDED, True),
-        (False, ConditionReason.WITHIN_LIMITS, False),
-        (False, ConditionReason.DELETION_GUARD_EXCEEDED, False),
-        (True, ConditionReason.UNIDENTIFIABLE_ROWS, False),
-    ],
-)
-def test_condition_is_the_memory_of_a_hold(
-    *, status: bool, reason: ConditionReason, expected: bool
-) -> None:
-    condition = new_condition(
-        ConditionType.DELETION_HELD, reason, "", holds=status, generation=1, now=NOON
-    )
-    assert is_held(HubStatus(conditions=(condition,))) is expected
-    assert not is_held(HubStatus())
 
 
 STEPS = st.lists(

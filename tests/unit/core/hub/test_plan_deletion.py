@@ -12,6 +12,7 @@ from lynq.api.naming import NodePair
 from lynq.api.reasons import ConditionReason, ConditionType
 from lynq.core.guard.absence import NO_ABSENCES, Absences, ReadTime
 from lynq.core.guard.approval import NO_APPROVAL, digest_of
+from lynq.core.guard.hold import HoldCause
 from lynq.core.hub.diff import DeletionCause
 from lynq.core.hub.plan import FormCandidate, HubPlan, PlanInputs, plan_without_rows
 from lynq.core.hub.prune import Observation
@@ -134,7 +135,7 @@ def test_approval_of_a_hold_names_the_suspended_nodes_too() -> None:
     approved = a_hub(annotations=approval)
     plan = planned(cluster, rows(*uids[3:]), WEB, hub=approved, last_held=True)
     assert list(deleted(plan)) == ["a02-web"]
-    assert plan.approval.is_spent(plan.guarded, complete=True)
+    assert plan.approval.is_spent(plan.guarded, plan.held, complete=True)
     # The approval of the others alone would end the hold of the suspended nodes.
     approval = {"lynq.sh/approve-deletion": digest_of(["a02-web"])}
     partly = a_hub(annotations=approval)
@@ -243,7 +244,7 @@ def test_inactive_row_beside_the_active_one_does_not_confirm_its_absence() -> No
     assert list(deleted(plan)) == ["a-web"]
     # Its uid may have been spoilt in place.
     spoilt = planned(cluster, [ARow("b"), ARow(None)], WEB, hub=hub, observation=last)
-    assert (deleted(spoilt), spoilt.in_doubt) == ({}, ("a-web",))
+    assert (deleted(spoilt), spoilt.held) == ({}, ("a-web",))
 
 
 def test_inactive_row_that_the_last_read_did_not_track_is_confirmed() -> None:
@@ -350,13 +351,13 @@ def test_spoilt_uid_holds_the_deletion_until_approved(uid: str | None) -> None:
     cluster = running("a", "b")
     table = [ARow(uid, {"plan": "gold"}), ARow("b")]
     held = planned(cluster, table, WEB, hub=a_hub(deletion_guard=guard))
-    assert (deleted(held), held.held, held.in_doubt) == ({}, ("a-web",), ("a-web",))
+    assert (deleted(held), held.held, held.hold_cause) == ({}, ("a-web",), HoldCause.CHANGED_ROWS)
     assert held.guarded == {"a-web"}
     digest = held.held_message(a_hub()).rpartition(", ")[2]
     approved = a_hub(deletion_guard=guard, annotations={"lynq.sh/approve-deletion": digest})
     plan = planned(cluster, table, WEB, hub=approved)
     assert (list(deleted(plan)), plan.held) == (["a-web"], ())
-    assert plan.approval.is_spent(plan.guarded, complete=True)
+    assert plan.approval.is_spent(plan.guarded, plan.held, complete=True)
 
 
 def test_uid_overwritten_by_that_of_an_equal_row_holds_the_deletion() -> None:
@@ -378,7 +379,7 @@ def test_guard_that_holds_doubtful_nodes_says_its_limits() -> None:
     uids = [f"a{number}" for number in range(20)]
     hub = a_hub()
     plan = planned(running(*uids), [ARow(None), ARow("a0")], WEB, hub=hub)
-    assert (len(plan.held), plan.in_doubt) == (19, ())
+    assert (len(plan.held), plan.hold_cause) == (19, HoldCause.GUARD)
     assert "the limits are 10 nodes and 30 %" in plan.held_message(hub)
 
 
@@ -391,7 +392,7 @@ def test_disabled_guard_holds_no_doubtful_deletion() -> None:
     assert list(deleted(plan)) == ["a-web"]
 
 
-def test_deactivated_row_is_not_doubtful() -> None:
+def test_deactivated_row_beside_a_spoilt_uid_is_deleted() -> None:
     hub = a_hub()
     inactive = frozenset({"a"})
     observation = Observation(inactive=inactive, last=Absences(tracked=inactive))

@@ -40,7 +40,7 @@ def test_operator_that_restarts_half_way_completes_an_approved_doubtful_deletion
     cluster = running("a", "b", "c", "d")
     spoilt = [ARow(None), ARow("c")]
     held = planned(cluster, [*spoilt, ARow("d")], WEB, hub=GUARDED)
-    assert held.in_doubt == ("a-web", "b-web")
+    assert held.held == ("a-web", "b-web")
     hub = approved(held.held_message(GUARDED).rpartition(", ")[2])
     cluster.edit("b-web", deletion_timestamp=NOON)
     # The row of d is deactivated after the first read of the new process, which is not in doubt.

@@ -358,7 +358,7 @@ def test_row_that_was_selected_beside_a_spoilt_uid_is_not_deleted() -> None:
     assert hub.select(spoilt, ["A"], 11) == set()
     assert hub.read(spoilt, 12) == set()
     assert hub.read(spoilt, 60) == set()
-    assert hub.plan(60).absent.doubtful == {"a-web"}
+    assert hub.plan(60).absent.changed == {"a-web"}
 
 
 def test_selected_read_after_the_first_one_without_a_row_confirms_nothing() -> None:

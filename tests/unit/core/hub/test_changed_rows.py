@@ -1,0 +1,271 @@
+"""Rows that are changed in place: their nodes are held until the rows are back, or approved."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from lynq.api import DeletionGuard, LynqForm, LynqHub
+from lynq.api.names import ANNOTATION_APPROVE_DELETION
+from lynq.core.guard.absence import NO_ABSENCES, Absences, ReadTime
+from lynq.core.guard.approval import NO_APPROVAL, Approval
+from lynq.core.guard.hold import HoldCause
+from lynq.core.hub.confirm import may_delete
+from lynq.core.hub.node_counts import NodeCounts
+from lynq.core.hub.plan import HubPlan
+from lynq.core.hub.prune import Observation
+from lynq.core.hub.status import SyncResult, is_urgent, next_status
+from unit.core.hub.fixtures import NOON, WEB, ARow, Cluster, a_hub, planned, rows, running
+
+SPOILT = [ARow(None)]
+GUARD = DeletionGuard()
+
+
+@dataclass
+class Operator:
+    """A hub over many reads, as a process of the operator plans and reports it."""
+
+    cluster: Cluster
+    hub: LynqHub = field(default_factory=lambda: a_hub(deletion_guard=GUARD))
+    absences: Absences = NO_ABSENCES
+    approval: Approval = NO_APPROVAL
+    held: bool = False
+    time: float = 0.0
+    tracked: frozenset[str] = frozenset()
+
+    def read(
+        self,
+        table: Iterable[ARow],
+        *forms: LynqForm,
+        wait: float = 10,
+        inactive: Iterable[str] = (),
+        **inputs: Any,
+    ) -> HubPlan:
+        """Read the table, carry out the plan, and write the status."""
+        self.time += wait
+        plan = planned(
+            self.cluster,
+            table,
+            *(forms or (WEB,)),
+            hub=self.hub,
+            last_approval=self.approval,
+            last_held=self.held,
+            observation=Observation(
+                source="table",
+                read=ReadTime(self.time, self.time),
+                now=self.time,
+                inactive=frozenset(inactive),
+                tracked=frozenset(node.spec.uid for node in self.cluster.nodes.values()),
+                last=self.absences,
+                confirm_after=5,
+            ),
+            **inputs,
+        )
+        self.cluster.apply(plan)
+        self.absences, self.approval = plan.absent.absences, plan.approval
+        self.held = bool(plan.verdict.held)
+        sync = SyncResult.from_plan(plan, self.hub, NOON)
+        status = next_status(self.hub, NodeCounts(), forms=1, last_sync=sync, now=NOON)
+        self.hub = replace(self.hub, status=status)
+        return plan
+
+    def restart(self) -> None:
+        """Lose everything but the status."""
+        self.absences, self.approval, self.held = NO_ABSENCES, NO_APPROVAL, False
+
+    def approve(self, digest: str) -> None:
+        annotations = {ANNOTATION_APPROVE_DELETION: digest} if digest else {}
+        self.hub = replace(self.hub, metadata=replace(self.hub.metadata, annotations=annotations))
+
+    @property
+    def digest(self) -> str:
+        assert self.hub.status.held_deletions
+        return self.hub.status.held_deletions.digest
+
+
+def operator(count: int = 20) -> tuple[Operator, list[str]]:
+    """Return an operator that has read rows of all its nodes, and their uids."""
+    uids = [f"t{number:03}" for number in range(count)]
+    hub = Operator(running(*uids))
+    hub.read(rows(*uids))
+    return hub, uids
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+@pytest.mark.parametrize("count", [4, 24])
+def test_hold_stays_when_the_spoilt_rows_are_deleted(count: int, *, is_restarted: bool) -> None:
+    hub, uids = operator(100)
+    held = hub.read([*SPOILT * count, *rows(*uids[count:])])
+    assert (len(held.held), held.hold_cause) == (count, HoldCause.CHANGED_ROWS)
+    if is_restarted:
+        hub.restart()
+    for _ in range(4):
+        plan = hub.read(rows(*uids[count:]))
+        assert (plan.deletes, plan.held) == ((), held.held)
+    assert "identified no node were read when" in plan.held_message(hub.hub)
+    back = hub.read(rows(*uids))
+    assert (back.held, hub.hub.status.held_deletions) == ((), None)
+    assert len(hub.cluster.nodes) == 100
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_hold_that_outlives_the_spoilt_rows_is_approved(*, is_restarted: bool) -> None:
+    hub, uids = operator()
+    hub.read([*SPOILT * 4, *rows(*uids[4:])])
+    hub.read(rows(*uids[4:]))
+    if is_restarted:
+        hub.restart()
+        hub.read(rows(*uids[4:]))
+    hub.approve(hub.digest)
+    plan = hub.read(rows(*uids[4:]))
+    assert [deletion.pair.uid for deletion in plan.deletes] == uids[:4]
+    assert plan.approval.is_spent(plan.guarded, plan.held, complete=True)
+    assert hub.read(rows(*uids[4:])).held == ()
+
+
+def test_row_that_is_back_leaves_the_hold() -> None:
+    hub, uids = operator()
+    hub.read([*SPOILT * 3, *rows(*uids[3:])])
+    assert hub.read(rows(*uids[1:])).held == ("t000-web",)
+    # From then on it is a row like any other.
+    hub.read(rows(*uids))
+    hub.read(rows(*uids[1:]))
+    assert [deletion.name for deletion in hub.read(rows(*uids[1:])).deletes] == ["t000-web"]
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_removals_of_others_go_on_beside_a_hold(*, is_restarted: bool) -> None:
+    hub, uids = operator()
+    hub.read([*SPOILT, *rows(*uids[1:])])
+    hub.read(rows(*uids[1:]))
+    if is_restarted:
+        hub.restart()
+    hub.read(rows(*uids[2:]))
+    plan = hub.read(rows(*uids[2:]))
+    assert ([deletion.name for deletion in plan.deletes], plan.held) == (
+        ["t001-web"],
+        ("t000-web",),
+    )
+    # The status, which was written before, does not stop the deletion.
+    assert may_delete(plan.deletes[0], plan, hub.hub, WEB)
+
+
+def test_row_that_is_inactive_later_stays_held() -> None:
+    hub, uids = operator()
+    hub.read([*SPOILT, *rows(*uids[1:])])
+    for _ in range(3):
+        plan = hub.read(rows(*uids[1:]), inactive=uids[:1])
+        assert (plan.deletes, plan.held) == ((), ("t000-web",))
+
+
+@pytest.mark.parametrize(
+    "annotation", [pytest.param("paused", id="paused"), pytest.param("protect", id="protected")]
+)
+def test_row_that_is_spoilt_while_its_node_is_not_deleted_is_held(annotation: str) -> None:
+    hub, uids = operator()
+    annotations = hub.cluster.nodes["t000-web"].metadata.annotations
+    hub.cluster.edit("t000-web", annotations={**annotations, f"lynq.sh/{annotation}": "true"})
+    assert hub.read([*SPOILT, *rows(*uids[1:])]).held == ("t000-web",)
+    hub.read(rows(*uids[1:]))
+    hub.cluster.edit("t000-web", annotations=annotations)
+    for _ in range(3):
+        plan = hub.read(rows(*uids[1:]))
+        assert (plan.deletes, plan.held) == ((), ("t000-web",))
+
+
+def test_pause_of_a_form_does_not_end_a_hold() -> None:
+    hub, uids = operator()
+    hub.read([*SPOILT, *rows(*uids[1:])])
+    paused = replace(WEB, spec=replace(WEB.spec, paused=True))
+    assert hub.read(rows(*uids[1:]), paused).held == ("t000-web",)
+    for _ in range(3):
+        assert hub.read(rows(*uids[1:])).held == ("t000-web",)
+
+
+def test_form_that_is_replaced_does_not_end_a_hold() -> None:
+    hub, uids = operator()
+    hub.read([*SPOILT, *rows(*uids[1:])])
+    other = replace(WEB, metadata=replace(WEB.metadata, name="other"))
+    hub.read([], other, wait=1, unreadable_forms=["other"])
+    hub.read(rows(*uids[1:]), WEB, wait=1)
+    for _ in range(3):
+        plan = hub.read(rows(*uids[1:]))
+        assert (plan.deletes, plan.held) == ((), ("t000-web",))
+
+
+def test_approved_node_that_is_paused_is_deleted_when_it_is_resumed() -> None:
+    hub, uids = operator()
+    annotations = hub.cluster.nodes["t000-web"].metadata.annotations
+    hub.cluster.edit("t000-web", annotations={**annotations, "lynq.sh/paused": "true"})
+    hub.read([*SPOILT * 2, *rows(*uids[2:])])
+    hub.approve(hub.digest)
+    plan = hub.read([*SPOILT * 2, *rows(*uids[2:])])
+    assert [deletion.name for deletion in plan.deletes] == ["t001-web"]
+    assert plan.approval.is_spent(plan.guarded, plan.held, complete=True)
+    hub.approve("")
+    assert hub.read([*SPOILT * 2, *rows(*uids[2:])]).held == ()
+    hub.cluster.edit("t000-web", annotations=annotations)
+    hub.read([*SPOILT * 2, *rows(*uids[2:])])
+    plan = hub.read([*SPOILT * 2, *rows(*uids[2:])])
+    assert [deletion.name for deletion in plan.deletes] == ["t000-web"]
+
+
+def test_withdrawn_approval_holds_the_nodes_again() -> None:
+    hub, uids = operator()
+    hub.read([*SPOILT * 2, *rows(*uids[2:])])
+    hub.read(rows(*uids[2:]))
+    hub.approve(hub.digest)
+    cluster, hub.cluster = hub.cluster, Cluster(hub.cluster.nodes.values())
+    hub.read(rows(*uids[2:]))
+    # Nothing was sent before the approval was withdrawn.
+    hub.cluster = cluster
+    hub.approve("")
+    plan = hub.read(rows(*uids[2:]))
+    assert (plan.deletes, plan.held) == ((), ("t000-web", "t001-web"))
+
+
+def test_approval_of_the_changed_rows_releases_no_later_one() -> None:
+    hub, uids = operator()
+    hub.read([*SPOILT * 2, *rows(*uids[2:])])
+    hub.approve(hub.digest)
+    plan = hub.read([*SPOILT * 3, *rows(*uids[3:])])
+    assert (plan.deletes, len(plan.held)) == ((), 3)
+
+
+def test_disabled_guard_ends_a_hold() -> None:
+    hub, uids = operator()
+    hub.read([*SPOILT, *rows(*uids[1:])])
+    spec = replace(hub.hub.spec, deletion_guard=DeletionGuard(disabled=True))
+    hub.hub = replace(hub.hub, spec=spec)
+    plan = hub.read([*SPOILT, *rows(*uids[1:])])
+    assert ([deletion.name for deletion in plan.deletes], plan.held) == (["t000-web"], ())
+    assert may_delete(plan.deletes[0], plan, hub.hub, WEB)
+
+
+def test_node_that_joins_a_hold_is_written_at_once() -> None:
+    hub, uids = operator()
+    first = hub.hub.status
+    hub.read([*SPOILT, *rows(*uids[1:])])
+    second = hub.hub.status
+    hub.read([*SPOILT * 2, *rows(*uids[2:])])
+    assert is_urgent(first, second)
+    assert is_urgent(second, hub.hub.status)
+    assert not is_urgent(second, replace(second, ready=7))
+
+
+@pytest.mark.parametrize("count", [1, 25])
+def test_plan_of_an_outdated_cache_deletes_no_node_that_the_status_holds(count: int) -> None:
+    hub, uids = operator(100)
+    outdated = hub.hub
+    hub.read([*SPOILT * count, *rows(*uids[count:])])
+    # A new leader does not know of the hold, and the spoilt rows are gone.
+    plan = planned(hub.cluster, rows(*uids[count:]), WEB, hub=outdated)
+    assert len(plan.deletes) == count
+    assert not any(may_delete(deletion, plan, hub.hub, WEB) for deletion in plan.deletes)
+    # It does not stop the removal of another node, if the plan knows the same hold.
+    hub.read(rows(*uids[count:]))
+    hub.read(rows(*uids[count + 1 :]))
+    plan = hub.read(rows(*uids[count + 1 :]))
+    assert [may_delete(deletion, plan, hub.hub, WEB) for deletion in plan.deletes] == [True]
