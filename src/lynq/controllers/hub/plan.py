@@ -93,7 +93,7 @@ class HubPlanner:
         inputs = PlanInputs(
             hub=hub,
             forms=[FormCandidate(form) for form in self._context.forms.by(BY_HUB, key)],
-            rows=(),
+            rows=None,
             nodes=nodes,
             other_nodes=other_nodes,
             unreadable_forms=self._context.forms.unreadable(key.namespace),

@@ -5,6 +5,9 @@ so its nodes are not guarded. Either all nodes of a plan are deleted or none: a 
 part of them through would delete all tenants piece by piece. For the same reason the deletions of a
 window of time count together (`lynq.core.guard.window`).
 
+A read without any active row deletes no node of several tenants, whatever the limits: an emptied
+table is a mistake until it is approved.
+
 A hold is sticky (`lynq.core.guard.hold`): it ends when no row is missing, or when the missing ones
 are approved.
 """
@@ -31,7 +34,8 @@ class GuardOutcome(Enum):
     ALLOWED = "allowed"
     """They are within the limits, or the guard is disabled."""
     HELD = "held"
-    """They exceed the limits or continue a hold, and are not approved."""
+    """They exceed the limits, are those of an emptied table or continue a hold, and are not
+    approved."""
     APPROVED = "approved"
     """All of them are approved."""
 
@@ -51,6 +55,8 @@ class GuardVerdict:
     """Number of other deletions within the window."""
     exceeds: bool = False
     """Whether the limits are exceeded; False if only the hold continues."""
+    emptied: bool = False
+    """Whether no active row was read, while several tenants have nodes."""
 
     @property
     def deletable(self) -> tuple[str, ...]:
@@ -76,14 +82,16 @@ def evaluate_deletion(
     held: bool = False,
     counted: CountedDeletions = NOTHING_COUNTED,
     source_changed: bool = False,
+    emptied: bool = False,
     approval: Approval = NO_APPROVAL,
     spent_approvals: Collection[str] = (),
     settled: int = 0,
 ) -> GuardVerdict:
     """Decide whether the nodes `to_delete` of the hub's `existing` nodes may be deleted.
 
-    `to_delete` has uids by name. `held` says whether deletions are held already. `settled` is the
-    number of nodes besides the existing ones.
+    `to_delete` has uids by name. `held` says whether deletions are held already, and `emptied`
+    whether no active row was read while several tenants have nodes. `settled` is the number of
+    nodes besides the existing ones.
     """
     names, uids = tuple(sorted(to_delete)), to_delete.values()
     total = len({*existing, *names}) + settled
@@ -97,10 +105,10 @@ def evaluate_deletion(
     elif approval.covers(names):
         outcome = GuardOutcome.APPROVED
     else:
-        outcome = GuardOutcome.HELD if exceeds or held else GuardOutcome.ALLOWED
+        outcome = GuardOutcome.HELD if exceeds or emptied or held else GuardOutcome.ALLOWED
     deleted_before = counted.count + uncounted - len(names)
     digest = digest_of(names, spent_approvals)
-    return GuardVerdict(outcome, names, total, digest, deleted_before, exceeds)
+    return GuardVerdict(outcome, names, total, digest, deleted_before, exceeds, emptied)
 
 
 def count_deletions(
@@ -140,7 +148,9 @@ def held_message(
 ) -> str:
     """Return the message of DeletionHeld; it ends with the number of nodes and the digest."""
     count = len(verdict.names)
-    if not verdict.exceeds:
+    if verdict.emptied:
+        limit = ", and no active row was read at all"
+    elif not verdict.exceeds:
         limit = ", and a hold ends when no row is missing"
     elif source_changed:
         limit = (
@@ -149,7 +159,7 @@ def held_message(
     else:
         nodes = plural("node", guard.max_count)
         limit = f", and the limits are {guard.max_count} {nodes} and {guard.max_percent} %"
-    if verdict.exceeds and verdict.deleted_before > 0:
+    if verdict.exceeds and not verdict.emptied and verdict.deleted_before > 0:
         limit = f", {verdict.deleted_before} more were deleted within {guard.window}{limit}"
     return (
         f"the rows of {count} of {verdict.total} nodes have vanished{limit}; no node is deleted "

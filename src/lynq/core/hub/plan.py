@@ -68,8 +68,9 @@ class PlanInputs:
     hub: LynqHub
     forms: Sequence[FormCandidate]
     """Forms of other hubs, and forms that are being deleted, are ignored."""
-    rows: Iterable[RowLike]
-    """All rows of one complete read."""
+    rows: Iterable[RowLike] | None
+    """The rows of one complete read; None if they are unknown. A plan of changes has only those
+    that have changed, and knows the others as `Observation.settled_uids`."""
     nodes: Iterable[LynqNode]
     """The nodes of the hub."""
     other_nodes: Mapping[str, NodePair] = field(default_factory=dict)
@@ -172,7 +173,7 @@ def plan_without_rows(inputs: PlanInputs, now: datetime) -> HubPlan:
     Deleting a form is explicit, and is carried out while the source cannot be read.
     """
     present = {candidate.name for candidate in inputs.forms if _belongs(candidate.form, inputs.hub)}
-    unknown = replace(inputs, rows=(), unreadable_forms={*inputs.unreadable_forms, *present})
+    unknown = replace(inputs, rows=None, unreadable_forms={*inputs.unreadable_forms, *present})
     plan = plan_hub(unknown, now)
     deletes = [deletion for deletion in plan.deletes if deletion.cause is DeletionCause.FORM_GONE]
     return replace(plan, deletes=tuple(deletes), approval=NO_APPROVAL)
@@ -187,9 +188,8 @@ def plan_hub(inputs: PlanInputs, now: datetime) -> HubPlan:
     # The nodes of a protected form that is being deleted are left unchanged.
     blocked = {candidate.name for candidate in inputs.forms if is_deletion_blocked(candidate.form)}
     existing = {node.metadata.name: node for node in inputs.nodes}
-    screened = _screen(
-        [RowValues.of(row) for row in inputs.rows], forms, existing, inputs.other_nodes
-    )
+    rows = [RowValues.of(row) for row in inputs.rows or ()]
+    screened = _screen(rows, forms, existing, inputs.other_nodes)
     frozen = _frozen(hub, forms, existing) | frozenset(inputs.unreadable_forms) | blocked
     deletions = choose_deletions(
         hub,
@@ -198,6 +198,7 @@ def plan_hub(inputs: PlanInputs, now: datetime) -> HubPlan:
         forms=forms,
         frozen=frozen,
         source_changed=inputs.source_changed,
+        no_active_row=inputs.rows is not None and not (rows or inputs.observation.settled_uids),
         observation=inputs.observation,
         memory=GuardMemory(inputs.last_approval, inputs.last_held, inputs.deletion_window),
         now=now,

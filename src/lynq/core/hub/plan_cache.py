@@ -151,7 +151,7 @@ class PlanCache:
         """Return the cache after a plan of all rows; None if its rows affect each other."""
         if not _allows_changes(inputs) or not _is_settled(plan):
             return None
-        listed = list(inputs.rows)
+        listed = list(inputs.rows or ())
         rows = {row.uid or "": row for row in listed}
         nodes = {node.metadata.name: node for node in inputs.nodes}
         pairs = dict(plan.screened.nodes)
@@ -198,7 +198,7 @@ class PlanCache:
         forms = self.inputs.forms
         if self.is_wrong or _Inputs.of(inputs) != self.inputs or not _allows_changes(inputs):
             return None
-        rows = self._changed_rows(inputs.rows, changes.uids)
+        rows = self._changed_rows(inputs.rows or (), changes.uids)
         if rows is None:
             return None
         touched = (self.pairs[name].uid for name in changes.names if name in self.pairs)

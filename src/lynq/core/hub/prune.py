@@ -107,6 +107,7 @@ def choose_deletions(
     forms: Collection[str],
     frozen: Collection[str],
     source_changed: bool,
+    no_active_row: bool,
     observation: Observation,
     memory: GuardMemory,
     now: datetime,
@@ -133,7 +134,9 @@ def choose_deletions(
     absent = replace(absent, changed=absent.changed & (rowless.keys() | of_forms.keys()))
     status = hub.status.deletion_guard
     held = memory.held or HoldCause.of(hub.status) is HoldCause.GUARD
-    if held or source_changed:
+    tenants = {pair_or_spec(live[name]).uid for name in of_forms}
+    emptied = no_active_row and len(tenants) > 1 and not hub.spec.deletion_guard.disabled
+    if held or source_changed or emptied:
         rowless |= of_forms
     being_deleted = nodes.keys() - live.keys()
     spent = spent_approvals(status)
@@ -153,6 +156,7 @@ def choose_deletions(
         held=held,
         counted=CountedDeletions.within(status, memory.window, now),
         source_changed=source_changed,
+        emptied=emptied,
         approval=approval,
         spent_approvals=spent,
         settled=observation.settled_nodes,
@@ -281,8 +285,8 @@ def _without_row(missing: Mapping[str, LynqNode], forms: Collection[str]) -> dic
 
     Nodes that are paused or protected are part of a hold. It continues while they are all that is
     missing, and an approval has to name them: otherwise they would be deleted without one when the
-    pause or protection ends. After a change of the source they begin a hold, because a later plan
-    does not know of the change.
+    pause or protection ends. After a change of the source, and if no active row was read, they
+    begin a hold, because a later plan does not know of it.
     """
     return {
         name: node.metadata.uid

@@ -120,7 +120,7 @@ def test_pause_does_not_end_a_hold() -> None:
     plan = planned(cluster, rows(*uids[1:]), WEB, hub=hub, last_held=True)
     assert (plan.held, plan.deletes) == (("a00-web",), ())
     # Without a hold, a paused form holds nothing.
-    assert planned(running(*uids), rows(), paused, hub=hub).held == ()
+    assert planned(running(*uids), rows(uids[0]), paused, hub=hub).held == ()
 
 
 def test_approval_of_a_hold_names_the_suspended_nodes_too() -> None:
