@@ -3,7 +3,7 @@
 import base64
 from collections.abc import Iterator
 
-from faults.history_model import OBSERVED, UIDS, HistoryModel, Place, RowState
+from faults.history_model import OBSERVED, UIDS, HistoryModel, Place
 from faults.history_recorder import PAUSED, PROTECT, Deletion, Key, Recorder
 from operated.environment import NODES, Object
 
@@ -107,7 +107,7 @@ def _nodes(model: HistoryModel, recorder: Recorder) -> Iterator[str]:
 
 
 def active(model: HistoryModel) -> list[str]:
-    return [uid for uid in UIDS if model.tenants[uid].state is RowState.ACTIVE]
+    return [uid for uid in UIDS if model.tenants[uid].is_active]
 
 
 def _expected(model: HistoryModel) -> dict[Key, Object | None]:

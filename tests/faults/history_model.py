@@ -47,12 +47,16 @@ class Tenant:
     """When the inactive row beside the active one was added, by the clock of reads."""
 
     @property
+    def is_active(self) -> bool:
+        return self.state is RowState.ACTIVE
+
+    @property
     def has_history(self) -> bool:
         return self.history_since < math.inf
 
     def rows(self) -> list[tuple[str | None, int, str]]:
         rows: list[tuple[str | None, int, str]] = []
-        if self.state is RowState.ACTIVE:
+        if self.is_active:
             rows.append((self.uid, 1, self.plan))
         elif self.state is RowState.SPOILT:
             rows.append((self.spoilt_uid, 1, self.plan))

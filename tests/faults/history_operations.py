@@ -295,7 +295,7 @@ async def run_history(
     """Run and check the history of a seed; add how many faults it injected to the properties."""
     model = HistoryModel(env.namespace, other)
     model.write_rows(env.directory / "rows.db")
-    # Every removal of a history is meant: the guard must not hold it.
+    # Every removal of a history is meant: the limits of the guard must not hold it.
     guard = {"confirmAfter": f"{CONFIRM_AFTER:.0f}s", "maxCount": 10_000}
     source = {"syncInterval": "1s", "changes": ("Poll", "Push")[seed % 2]}
     await env.create_hub(source=source, deletionGuard=guard)

@@ -9,19 +9,39 @@ from lynq.sources.errors import NotComplete, SourceConnectionFailed
 from sources.engines import TENANTS, Engine, all_rows, fill, new_table, opened, read, tenants, texts
 
 ACTIVE = ("1", "true", "TRUE", "True", "yes", "YES", "Yes")
-INACTIVE = ("0", "false", "on", "y", "t", "tRUE", " 1", "1 ", "2", "", None)
+UNCLEAR = ("on", "y", "t", "tRUE", " 1", "1 ", "1\r")
+NO = ("0", "false", "OFF", "n", "", None)
+OTHER = ("2", "archived", "0 ")
 
 
-async def test_exactly_seven_texts_are_active(engine: Engine) -> None:
+async def test_seven_texts_are_active_and_their_likes_are_unclear(engine: Engine) -> None:
     table = new_table()
     await engine.execute(f"CREATE TABLE {table} {TENANTS}")
     await engine.insert(table, [(f"a{n}", text, "") for n, text in enumerate(ACTIVE)])
-    await engine.insert(table, [(f"i{n}", text, "") for n, text in enumerate(INACTIVE)])
+    await engine.insert(table, [(f"u{n}", text, "") for n, text in enumerate(UNCLEAR)])
+    await engine.insert(table, [(f"i{n}", text, "") for n, text in enumerate((*NO, *OTHER))])
     async with opened(engine.settings) as source:
         rows, summary = await read(source, tenants(table))
-    assert {row.uid: row.activate for row in rows} == {f"a{n}": t for n, t in enumerate(ACTIVE)}
-    assert summary.seen == len(ACTIVE) + len(INACTIVE)
-    assert summary.active == len(ACTIVE)
+    assert {row.uid: row.activate for row in rows} == {
+        **{f"a{n}": text for n, text in enumerate(ACTIVE)},
+        **{f"u{n}": text for n, text in enumerate(UNCLEAR)},
+    }
+    assert summary.seen == len((*ACTIVE, *UNCLEAR, *NO, *OTHER))
+    assert summary.returned == len((*ACTIVE, *UNCLEAR))
+
+
+async def test_only_a_word_that_means_no_deactivates(engine: Engine) -> None:
+    table, words = new_table(), (*ACTIVE, *UNCLEAR, *NO, *OTHER)
+    await engine.execute(f"CREATE TABLE {table} {TENANTS}")
+    await engine.insert(table, [(f"t{n}", text, "") for n, text in enumerate(words)])
+    tracked = frozenset(f"t{n}" for n in range(len(words)))
+    async with (
+        opened(engine.settings) as source,
+        source.read(tenants(table), tracked=tracked) as reading,
+    ):
+        async for _ in reading:
+            pass
+    assert reading.summary.inactive == {f"t{n}" for n, text in enumerate(words) if text in NO}
 
 
 async def test_inactive_rows_are_reported_for_tracked_uids_only(engine: Engine) -> None:
@@ -90,7 +110,7 @@ async def test_empty_table_is_a_complete_read(engine: Engine) -> None:
     async with opened(engine.settings) as source:
         rows, summary = await read(source, tenants(table))
     assert rows == []
-    assert (summary.seen, summary.active) == (0, 0)
+    assert (summary.seen, summary.returned) == (0, 0)
 
 
 async def test_view_is_read_like_a_table(engine: Engine) -> None:

@@ -34,8 +34,8 @@ class ValueMappings(Wire, frozen=True, kw_only=True):
 
     activate: str
     """Column that decides whether the row is active: a true boolean, or one of the texts 1, true,
-    TRUE, True, yes, YES and Yes. For any other value, NULL included, the LynqNodes of the row are
-    deleted."""
+    TRUE, True, yes, YES and Yes. A text that is one of them but for blanks or case is unclear: the
+    row is rejected. For any other value, NULL included, the LynqNodes of the row are deleted."""
 
     host_or_url: str = ""
     """Deprecated: map the column in extraValueMappings and use the template function toHost.

@@ -42,7 +42,8 @@ class ConditionReason(StrEnum):
     DELETION_GUARD_EXCEEDED = "DeletionGuardExceeded"
     """The sync would delete more nodes than the guard allows; it waits for approval."""
     UNIDENTIFIABLE_ROWS = "UnidentifiableRows"
-    """Rows are missing while rows were read that identify no node; the deletion waits."""
+    """Rows are missing since rows were read that identify no node, or their activate text is
+    neither yes nor no; the deletion waits."""
     WITHIN_LIMITS = "WithinLimits"
     """The guard holds no deletions."""
     # Hub, PushConnected
@@ -134,6 +135,8 @@ class RejectionReason(StrEnum):
     """Another pair of row and form has the same node name."""
     VALUES_TOO_LARGE = "ValuesTooLarge"
     """The row's values exceed 200 KiB."""
+    INVALID_ACTIVATE = "InvalidActivate"
+    """The text of the activate column is neither yes nor no."""
 
 
 class StateReason(StrEnum):

@@ -9,6 +9,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from lynq.api import HubSpec, LynqForm, LynqHub
+from lynq.api.activate import ACTIVE
 from lynq.api.crds import to_yaml
 from lynq.api.problems import refused_resources
 from lynq.cli.exit_codes import CommandError
@@ -27,7 +28,6 @@ from lynq.core.preview.render import (
     preview,
 )
 from lynq.core.preview.rows import given_row, unknown_hub, unmapped_variables
-from lynq.sources.rows import ACTIVE
 
 _DEFAULT_NAMESPACE: Final = "default"
 

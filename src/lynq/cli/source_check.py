@@ -9,6 +9,7 @@ from typing import Final
 import click
 
 from lynq.api import ChangeDetection, LynqHub, SourceType
+from lynq.api.activate import ACTIVE
 from lynq.cli.check_results import exit_with, print_result
 from lynq.cli.connection import Cluster, cluster_command
 from lynq.cli.lookup import find_hub
@@ -107,7 +108,7 @@ async def _read(config: SourceConfig) -> _Sample:
     try:
         async with source.read(config.query) as reading:
             async for page in reading:
-                rows += [row.texts for row in page]
+                rows += [row.texts for row in page if row.activate in ACTIVE]
                 if len(rows) >= _SHOWN:
                     break
             return _Sample(reading.columns, rows[:_SHOWN])

@@ -20,7 +20,8 @@ class Source(Protocol):
     def read(self, query: Query, *, tracked: frozenset[str] = frozenset()) -> Reading:
         """Return the active rows of one snapshot, in pages. The read starts with the iteration.
 
-        `tracked` are the uids whose rows are also reported if they are inactive.
+        Rows whose activate text is unclear are among them. `tracked` are the uids that are also
+        reported if they have a row whose activate text means no.
         """
 
     def read_selected(self, query: Query, uids: frozenset[str]) -> Reading:

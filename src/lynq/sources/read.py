@@ -54,9 +54,10 @@ class ReadSummary:
 
     seen: int
     """All rows of the table."""
-    active: int
+    returned: int
+    """The active rows, and those whose activate text is unclear."""
     inactive: frozenset[str]
-    """The tracked uids that have an inactive row."""
+    """The tracked uids that have a row whose activate text means no."""
     identity: Identity
 
 
@@ -83,7 +84,7 @@ Run = Callable[[Query], AbstractAsyncContextManager[ReadResult]]
 
 
 class Reading:
-    """The active rows of one snapshot: iterate once, over pages, to the end.
+    """The active and unclear rows of one snapshot: iterate once, over pages, to the end.
 
     A caller that may stop early uses `async with`, so that the connection is released at once and
     not by the garbage collector.
@@ -137,24 +138,24 @@ class Reading:
             await self._pages.aclose()
 
     async def _read(self) -> AsyncGenerator[list[Row], None]:
-        seen = active = size = 0
+        seen = returned = size = 0
         async with self._run(self._query) as result:
             layout = RowLayout.of(self._query, result.columns)
             self._columns = layout.columns
             convert = partial(converted_page, layout, self._tracked)
             while True:
-                page = await result.fetch(_page_limit(active, size), convert)
+                page = await result.fetch(_page_limit(returned, size), convert)
                 if not page.seen:
                     break
                 self._inactive |= page.inactive
-                seen, active = seen + page.seen, active + len(page.rows)
+                seen, returned = seen + page.seen, returned + len(page.rows)
                 size += page.size
                 self._check_size(size)
                 if page.rows:
                     yield page.rows
         self._summary = ReadSummary(
             seen=seen,
-            active=active,
+            returned=returned,
             inactive=frozenset(self._inactive),
             identity=self._identity(layout.columns),
         )

@@ -5,7 +5,6 @@ C, and the digest of a row is computed only on access.
 """
 
 import hashlib
-import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, compress, repeat
@@ -14,6 +13,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.json import Encoder
 
+from lynq.api.activate import ACTIVE, is_unclear, means_no
 from lynq.sources.query import Query
 from lynq.sources.text_values import TextConverter, unchanged_texts
 
@@ -28,9 +28,6 @@ class SourceColumn:
     texts: TextConverter = field(default=unchanged_texts, compare=False, repr=False)
     """Converts the values of one page of the column."""
 
-
-ACTIVE = frozenset(("1", "true", "TRUE", "True", "yes", "YES", "Yes"))
-"""The exact texts of the activate column that make a row active; nothing is trimmed."""
 
 _UID, _ACTIVATE, _HOST_OR_URL = 0, 1, 2
 _QUOTES = 3
@@ -65,7 +62,7 @@ class RowLayout:
 
 # Creating a frozen dataclass takes ten times as long, which would be a third of the whole read.
 class Row(Struct, frozen=True, eq=False, gc=False):
-    """One active row."""
+    """One active row, or one whose activate text is unclear."""
 
     texts: tuple[str, ...]
     """All texts, in the order of the query's columns."""
@@ -129,15 +126,15 @@ class ConvertedPage:
     seen: int
     """All rows; none after the last page."""
     rows: list[Row]
-    """The active rows."""
+    """The active rows, and those whose activate text is unclear."""
     inactive: frozenset[str]
-    """The tracked uids that have an inactive row."""
+    """The tracked uids that have a row whose activate text means no."""
     size: int
-    """Bytes of the active rows."""
+    """Bytes of these rows."""
 
 
 def active_rows(layout: RowLayout, page: Sequence[Sequence[Any]]) -> list[Row]:
-    """Return the active rows of a page, in the page's order.
+    """Return the active and unclear rows of a page, in the page's order.
 
     A row may have one more value than there are columns: its size if it is too large to be used,
     else None.
@@ -154,11 +151,16 @@ def converted_page(
     by_column = list(zip(*page, strict=True))
     activate = layout.columns[_ACTIVATE].texts(by_column[_ACTIVATE])
     if not ACTIVE.issuperset(activate):
-        are_active = list(map(ACTIVE.__contains__, activate))
-        active = converted_page(layout, tracked, list(compress(page, are_active)))
-        uids = list(compress(by_column[_UID], map(operator.not_, are_active)))
-        inactive = tracked.intersection(layout.columns[_UID].texts(uids)) if tracked else tracked
-        return replace(active, seen=len(page), inactive=inactive)
+        others = set(activate) - ACTIVE
+        used = ACTIVE.union(filter(is_unclear, others))
+        if not used.issuperset(others):
+            converted = converted_page(
+                layout, tracked, list(compress(page, map(used.__contains__, activate)))
+            )
+            noes = set(filter(means_no, others))
+            uids = list(compress(by_column[_UID], map(noes.__contains__, activate)))
+            inactive = tracked and tracked.intersection(layout.columns[_UID].texts(uids))
+            return replace(converted, seen=len(page), inactive=inactive)
     sizes = by_column.pop() if len(by_column) > len(layout.columns) else ()
     texts = [column.texts(values) for column, values in zip(layout.columns, by_column, strict=True)]
     rows: Iterator[Row] = map(Row, zip(*texts, strict=True), repeat(layout))

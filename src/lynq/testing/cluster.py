@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from lynq.api import LynqForm, LynqHub, LynqNode, crds
+from lynq.api.activate import ACTIVE
 from lynq.api.conditions import is_true
 from lynq.api.names import API_VERSION
 from lynq.api.naming import NodePair, node_name
@@ -28,7 +29,6 @@ from lynq.cluster import LocalCluster
 from lynq.kube import Client, Discovery, load_config
 from lynq.kube.crd_install import install_crd
 from lynq.kube.resource import resource_of
-from lynq.sources.rows import ACTIVE
 from lynq.testing.form import FormUnderTest, Manifest, variable_texts
 
 T = TypeVar("T")

@@ -23,9 +23,10 @@ async def test_orphans_are_listed_adopted_and_deleted(env: Environment, run_lynq
     async with running_operator(env):
         await wait_for_node_ready(env, "acme-web")
         await wait_for_node_ready(env, "beta-web")
-        env.set_rows(("acme", 0, "a"), ("beta", 0, "b"))
+        # One row is left: an emptied table deletes nothing.
+        env.set_rows(("acme", 0, "a"), ("beta", 0, "b"), ("corp", 1, "c"))
         await env.force_sync()
-        await env.wait_for_nodes()
+        await env.wait_for_nodes("corp-web")
     listed = await run_lynq("orphans")
     assert normalized(listed.stdout, env).splitlines() == [
         "NAMESPACE   OBJECT   REASON   RETAINED   AGE",

@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lynq.api.activate import ACTIVE, is_unclear, means_no
 from lynq.sources import Query, Row
 from lynq.sources.read import FIRST_PAGE, LARGEST_PAGE, PAGE_BYTES, _page_limit
 from lynq.sources.rows import (
-    ACTIVE,
     RowLayout,
     SourceColumn,
     active_rows,
@@ -22,29 +22,34 @@ QUERY = Query(table="t", uid="u", activate="a", extras={"x": "c", "y": "d"})
 COLUMNS = [SourceColumn(name, "text") for name in QUERY.columns]
 LAYOUT = RowLayout.of(QUERY, COLUMNS)
 
-TEXTS = st.tuples(st.text(), st.sampled_from(["1", "yes", "0", "", "Yes"]), st.text(), st.text())
+ACTIVATE = ["1", "yes", "0", "", "Yes", "Y", "1\r", "archived"]
+TEXTS = st.tuples(st.text(), st.sampled_from(ACTIVATE), st.text(), st.text())
 
 
 def rows(*page: Sequence[Any], layout: RowLayout = LAYOUT) -> list[Row]:
     return active_rows(layout, [(*values, None) for values in page])
 
 
+def is_returned(text: str) -> bool:
+    return text in ACTIVE or is_unclear(text)
+
+
 @given(st.lists(TEXTS))
-def test_active_rows_keep_their_order_and_texts(page: list[tuple[str, ...]]) -> None:
-    assert [row.texts for row in rows(*page)] == [texts for texts in page if texts[1] in ACTIVE]
+def test_active_and_unclear_rows_keep_their_order_and_texts(page: list[tuple[str, ...]]) -> None:
+    assert [row.texts for row in rows(*page)] == [texts for texts in page if is_returned(texts[1])]
 
 
 @given(st.lists(TEXTS), st.integers(1, 5))
 def test_page_counts_bytes_and_tracked_inactive_rows_however_it_is_divided(
     page: list[tuple[str, ...]], size: int
 ) -> None:
-    active = [texts for texts in page if texts[1] in ACTIVE]
+    returned = [texts for texts in page if is_returned(texts[1])]
     tracked = frozenset(texts[0] for texts in page[::2])
     batches = [page[start : start + size] for start in range(0, len(page), size)]
     whole = converted_page(LAYOUT, tracked, page)
     assert whole == joined_pages([converted_page(LAYOUT, tracked, batch) for batch in batches])
-    assert whole.size == sum(len(text.encode()) + 3 for texts in active for text in texts)
-    assert whole.inactive == {texts[0] for texts in page if texts[1] not in ACTIVE} & tracked
+    assert whole.size == sum(len(text.encode()) + 3 for texts in returned for text in texts)
+    assert whole.inactive == {texts[0] for texts in page if means_no(texts[1])} & tracked
     assert whole.seen == len(page)
 
 

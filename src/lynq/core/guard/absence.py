@@ -203,23 +203,36 @@ def lost_with_definition(written_at: datetime | None, defined_at: datetime | Non
 
 
 def changed_message(
-    names: Collection[str], unidentifiable: int, spent_approvals: Collection[str] = ()
+    names: Collection[str],
+    unclear: Collection[str],
+    unidentifiable: int,
+    spent_approvals: Collection[str] = (),
 ) -> str:
     """Return the message of DeletionHeld for changed rows; it ends with the digest of the nodes.
 
-    `unidentifiable` is the number of unidentifiable rows that are read now.
+    The rows of the `unclear` nodes say neither yes nor no, all others are missing. `unidentifiable`
+    is the number of unidentifiable rows that are read now.
     """
-    reason = "rows that identified no node were read when they went missing"
-    if unidentifiable:
-        rows = (
-            "1 row that identifies"
-            if unidentifiable == 1
-            else f"{unidentifiable} rows that identify"
+    reasons = []
+    if missing := sorted(set(names).difference(unclear)):
+        reasons.append(f"the rows of {and_more(missing)} are missing, and {_seen(unidentifiable)}")
+    if there := sorted(set(names).intersection(unclear)):
+        reasons.append(
+            f"the rows of {and_more(there)} have an activate text that is neither yes nor no"
         )
-        reason = f"{rows} no node {'was' if unidentifiable == 1 else 'were'} read"
     approval = approval_instruction(len(names), digest_of(names, spent_approvals))
     return (
-        f"the rows of {and_more(sorted(names))} are missing, and {reason}: a uid may have been "
-        "changed in place; no such node is deleted until its row is back with its uid, see "
+        f"{'; '.join(reasons)}; no such node is deleted until its row is active again, see "
         f"status.rejectedRows, or {approval}"
     )
+
+
+def _seen(unidentifiable: int) -> str:
+    """Return what makes a missing row a changed one."""
+    if unidentifiable == 0:
+        rows = "rows that identified no node were read when they went missing"
+    elif unidentifiable == 1:
+        rows = "1 row that identifies no node was read"
+    else:
+        rows = f"{unidentifiable} rows that identify no node were read"
+    return f"{rows}: a uid may have been changed in place"

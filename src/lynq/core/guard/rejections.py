@@ -63,6 +63,17 @@ def values_too_large(uid: str, sizes: Collection[int]) -> Rejection:
     return _rejection(uid, RejectionReason.VALUES_TOO_LARGE, sentence, len(sizes))
 
 
+def invalid_activate(uid: str, rows: int) -> Rejection:
+    """Reject the rows of a uid whose activate text is neither yes nor no."""
+    have = "an activate text" if rows == 1 else f"{rows} rows with an activate text"
+    sentence = (
+        f'uid "{printable(uid)}" has {have} that is neither yes nor no: without its blanks or in '
+        "another case it would be a yes; write exactly 1, true or yes, or 0, false or no; existing "
+        "nodes are not changed"
+    )
+    return _rejection(uid, RejectionReason.INVALID_ACTIVATE, sentence, rows)
+
+
 def invalid_node_name(uid: str, forms: Collection[str]) -> Rejection:
     """Reject the pairs of a uid whose node names are invalid."""
     name = node_name(NodePair(uid, min(forms)))

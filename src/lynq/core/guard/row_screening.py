@@ -1,6 +1,7 @@
 """Screen rows × forms: accept pairs with valid names, and reject all others with a reason.
 
-An invalid uid, a duplicate uid or oversized values reject a row for all forms. An invalid or taken
+An invalid uid, a duplicate uid, oversized values or an unclear activate text reject a row for all
+forms. An invalid or taken
 node name rejects one pair of row and form; the other forms of the row are not affected.
 
 The result is independent of the order of rows and forms. Of several valid rows with one uid, the
@@ -18,6 +19,7 @@ from lynq.core.guard.rejections import (
     Rejection,
     duplicate_uid,
     empty_uid,
+    invalid_activate,
     invalid_node_name,
     invalid_uid,
     node_name_taken,
@@ -26,11 +28,15 @@ from lynq.core.guard.rejections import (
 
 
 class Candidate(Protocol):
-    """An active row as far as screening needs it."""
+    """A row as far as screening needs it: active, or with an unclear activate text."""
 
     @property
     def uid(self) -> str | None:
         """The value of the uid column; None if it is NULL."""
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the activate text is a yes; if not, it is unclear."""
 
     @property
     def size(self) -> int:
@@ -56,12 +62,14 @@ class _UsableRows(Generic[R]):
     rejections: tuple[Rejection, ...]
     rejected_uids: frozenset[str]
     """Valid uids without an accepted row: their nodes are neither updated nor deleted."""
+    unclear_uids: frozenset[str]
+    """Those of them that have no active row at all."""
     count: int
     """The number of all rows."""
 
 
 def _select_usable(rows: Iterable[R], reflected: Reflected) -> _UsableRows[R]:
-    """Reject rows with an invalid uid, a duplicate uid or oversized values."""
+    """Reject rows with an unusable uid, values that are too large or an unclear activate text."""
     count = without_uid = 0
     groups: dict[str, dict[bytes, R]] = {}
     for row in rows:
@@ -81,22 +89,32 @@ def _select_usable(rows: Iterable[R], reflected: Reflected) -> _UsableRows[R]:
         accepted,
         tuple(rejections),
         rejected_uids=frozenset(valid.keys() - accepted.keys()),
+        unclear_uids=frozenset(
+            uid
+            for uid in valid.keys() - accepted.keys()
+            if not any(row.is_active for row in valid[uid].values())
+        ),
         count=count,
     )
 
 
 def _preferred(group: Mapping[bytes, R], reflected: Collection[bytes]) -> R | None:
-    fitting = [digest for digest, row in group.items() if row.size <= VALUES_LIMIT]
+    fitting = [
+        digest for digest, row in group.items() if row.is_active and row.size <= VALUES_LIMIT
+    ]
     in_use = [digest for digest in fitting if digest in reflected]
     # Nodes of several forms can reflect different rows for a while: the lowest digest counts.
     return group[min(in_use or fitting)] if fitting else None
 
 
 def _rejections_of(uid: str, group: Mapping[bytes, R]) -> Iterator[Rejection]:
-    too_large = [row.size for row in group.values() if row.size > VALUES_LIMIT]
+    active = [row for row in group.values() if row.is_active]
+    if len(active) < len(group):
+        yield invalid_activate(uid, len(group) - len(active))
+    too_large = [row.size for row in active if row.size > VALUES_LIMIT]
     if too_large:
         yield values_too_large(uid, too_large)
-    duplicates = len(group) - len(too_large) - 1
+    duplicates = len(active) - len(too_large) - 1
     if duplicates > 0:
         yield duplicate_uid(uid, duplicates)
 
@@ -121,16 +139,18 @@ class ScreenedRows(Generic[R]):
     """Accepted pairs by node name."""
     rejected_pairs: frozenset[NodePair]
     """Rejected pairs with a valid uid. Their rows exist, so their nodes must not be deleted."""
+    unclear_pairs: frozenset[NodePair]
+    """Those of them whose row says neither yes nor no."""
     rejections: tuple[Rejection, ...]
     """One per uid and reason, ordered by uid."""
     rejected_rows: int
     """The number of rows that are rejected for at least one form."""
     desired: int
-    """Forms × active rows; rows with equal uid and values count once."""
+    """Forms × rows; rows with equal uid and values count once."""
     missing: int
     """The number of rejected pairs, which count as failed."""
     unidentifiable: int
-    """The number of active rows whose uid identifies no node of their own: it may be that of
+    """The number of rows whose uid identifies no node of their own: it may be that of
     another tenant, changed in place. Of the rows of one uid, one has the node. Equal rows count one
     by one: several tenants may have got the same uid."""
 
@@ -153,6 +173,9 @@ def screen_rows(
         rows=usable.rows,
         nodes=nodes,
         rejected_pairs=frozenset(without_row | unnamed.pairs()),
+        unclear_pairs=frozenset(
+            NodePair(uid, form) for uid in usable.unclear_uids for form in forms
+        ),
         rejections=tuple(sorted(rejections, key=_by_uid)),
         rejected_rows=rejected + len(unnamed.invalid.keys() | unnamed.taken.keys()),
         desired=(rejected + len(usable.rows)) * len(forms),

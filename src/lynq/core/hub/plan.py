@@ -154,7 +154,8 @@ class HubPlan:
             return ""
         if cause is HoldCause.CHANGED_ROWS:
             spent = spent_approvals(hub.status.deletion_guard)
-            return changed_message(self.held, self.screened.unidentifiable, spent)
+            unclear = self.absent.unclear
+            return changed_message(self.held, unclear, self.screened.unidentifiable, spent)
         return held_message(self.verdict, hub.spec.deletion_guard, source_changed=source_changed)
 
     @property
@@ -198,7 +199,7 @@ def plan_hub(inputs: PlanInputs, now: datetime) -> HubPlan:
         forms=forms,
         frozen=frozen,
         source_changed=inputs.source_changed,
-        no_active_row=inputs.rows is not None and not (rows or inputs.observation.settled_uids),
+        no_active_row=inputs.rows is not None and not _has_active_row(rows, inputs.observation),
         observation=inputs.observation,
         memory=GuardMemory(inputs.last_approval, inputs.last_held, inputs.deletion_window),
         now=now,
@@ -254,6 +255,10 @@ def _plan_form(
     written = {write.name for write in admitted.writes}
     waiting = {name: time for name, time in changes.items() if name not in written}
     return _FormPlan(differences, admitted, waiting)
+
+
+def _has_active_row(rows: Iterable[RowValues], observation: Observation) -> bool:
+    return bool(observation.settled_uids) or any(row.is_active for row in rows)
 
 
 def _belongs(form: LynqForm, hub: LynqHub) -> bool:

@@ -17,6 +17,7 @@ from datetime import datetime, timedelta
 from operator import attrgetter
 
 from lynq.api import LynqHub, LynqNode
+from lynq.api.naming import node_name
 from lynq.api.node_metadata import (
     is_controlled_by_hub,
     is_deleting,
@@ -81,10 +82,22 @@ class AbsentNodes:
     changed: frozenset[str]
     """The nodes whose row was, or may have been, changed in place: deleted only with an approval.
     """
+    unclear: frozenset[str]
+    """Those whose row says neither yes nor no."""
     next_read: float | None
     """When to read again to confirm missing rows, by the clock of the observation."""
     next_plan: float | None
     """When to plan again to confirm missing forms, by the clock of the observation."""
+
+    def with_unclear(self, names: Collection[str]) -> "AbsentNodes":
+        """Return these nodes, and those whose row says neither yes nor no."""
+        changed = (self.absences.changed or frozenset()).union(names)
+        return replace(
+            self,
+            absences=replace(self.absences, changed=changed),
+            changed=self.changed.union(names),
+            unclear=frozenset(names),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +143,14 @@ def choose_deletions(
     formless = _uids(candidates, DeletionCause.FORM_GONE)
     rowless = _uids(candidates, DeletionCause.ROW_GONE)
     of_forms = _without_row(missing, {*forms, *frozen})
+    unclear = _unclear(live, screened)
     absent = _observe(hub, missing, candidates, protected, screened, observation=observation)
     absent = replace(absent, changed=absent.changed & (rowless.keys() | of_forms.keys()))
+    if not hub.spec.deletion_guard.disabled:
+        absent = absent.with_unclear(unclear)
     status = hub.status.deletion_guard
     held = memory.held or HoldCause.of(hub.status) is HoldCause.GUARD
-    tenants = {pair_or_spec(live[name]).uid for name in of_forms}
+    tenants = {pair_or_spec(live[name]).uid for name in (*of_forms, *unclear)}
     emptied = no_active_row and len(tenants) > 1 and not hub.spec.deletion_guard.disabled
     if held or source_changed or emptied:
         rowless |= of_forms
@@ -162,13 +178,27 @@ def choose_deletions(
         settled=observation.settled_nodes,
     )
     waiting = absent.unconfirmed | (absent.changed - approval.nodes)
-    deletes = tuple(_allowed(candidates, verdict, waiting))
+    candidates += [
+        _deletion(node, forms)
+        for node in unclear.values()
+        if not _is_suspended(node, hub, frozen) and not is_protected(node)
+    ]
+    deletable = approval.nodes.intersection(unclear).union(verdict.deletable)
+    deletes = tuple(_allowed(candidates, deletable, waiting))
     # What is approved and kept for another reason is deleted once that reason ends.
     kept = approval.nodes.difference(deletion.name for deletion in candidates)
     absent = replace(absent, absences=absent.absences.after_approval(kept))
     return NodeDeletions(
         deletes, verdict, approval, absent, _confirmed(protected, absent.absences, observation)
     )
+
+
+def _unclear(
+    live: Mapping[str, LynqNode], screened: ScreenedRows[RowValues]
+) -> dict[str, LynqNode]:
+    """Return the nodes, by name, whose row says neither yes nor no."""
+    names = map(node_name, screened.unclear_pairs)
+    return {name: live[name] for name in names if name in live}
 
 
 def _observe(
@@ -212,6 +242,7 @@ def _observe(
         unconfirmed=absences.unconfirmed_rows(read, seconds)
         | {deletion.name for deletion in formless if deletion.pair.form in forms},
         changed=changed,
+        unclear=frozenset(),
         next_read=absences.next_read(read, seconds),
         next_plan=absences.next_plan(now, seconds),
     )
@@ -242,7 +273,7 @@ def _active_uids(
     screened: ScreenedRows[RowValues], observation: Observation
 ) -> tuple[AbstractSet[str], ...]:
     """Return the uids that have an active row: planned, rejected and settled ones."""
-    rejected = {pair.uid for pair in screened.rejected_pairs}
+    rejected = {pair.uid for pair in screened.rejected_pairs - screened.unclear_pairs}
     return screened.rows.keys(), rejected, observation.settled_uids
 
 
@@ -321,9 +352,8 @@ def _uids(candidates: Iterable[NodeDeletion], cause: DeletionCause) -> dict[str,
 
 
 def _allowed(
-    candidates: Iterable[NodeDeletion], verdict: GuardVerdict, waiting: Collection[str]
+    candidates: Iterable[NodeDeletion], deletable: Collection[str], waiting: Collection[str]
 ) -> Iterable[NodeDeletion]:
-    deletable = frozenset(verdict.deletable)
     return (
         deletion
         for deletion in sorted(candidates, key=attrgetter("name"))

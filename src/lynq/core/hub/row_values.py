@@ -14,6 +14,7 @@ from typing import Final, Protocol
 from msgspec.json import Encoder
 
 from lynq.api import LynqNode
+from lynq.api.activate import ACTIVE
 from lynq.api.names import ANNOTATION_ACTIVATE, ANNOTATION_EXTRA, ANNOTATION_HOST_OR_URL
 from lynq.api.naming import NodePair
 from lynq.template import ErrorKind, TemplateError, failing_variable, redacted_message
@@ -25,7 +26,7 @@ _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class RowLike(Protocol):
-    """An active row as a source returns it; rows with the same values are equal."""
+    """A row as a source returns it: active, or unclear. Rows with the same values are equal."""
 
     @property
     def uid(self) -> str | None:
@@ -81,6 +82,11 @@ class RowValues:
             annotations.get(ANNOTATION_HOST_OR_URL, ""),
             annotations.get(ANNOTATION_EXTRA, ""),
         )
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the row says yes; if not, its activate text is unclear."""
+        return self.activate in ACTIVE
 
     @property
     def annotations(self) -> dict[str, str]:

@@ -97,13 +97,14 @@ async def test_node_that_is_ready_with_its_writes_needs_one_status_write_and_one
 async def test_node_deletion_needs_one_request_per_resource_plus_two(env: Environment) -> None:
     uids = [f"t{number}" for number in range(8)]
     async with running_operator(env):
-        for name in await create_tenants(env, *uids):
+        # One row is left: an emptied table deletes nothing.
+        for name in await create_tenants(env, *uids, "last"):
             await wait_for_node_ready(env, name, within=60)
         await env.wait_until_idle()
         env.requests.sent.clear()
-        env.set_rows(*((uid, 0, "pro") for uid in uids))
+        env.set_rows(*((uid, 0, "pro") for uid in uids), ("last", 1, "pro"))
         await env.force_sync()
-        await env.wait_for_nodes()
+        await env.wait_for_nodes("last-web")
         await env.wait_until_idle()
     # The Deployment is read after its pods are gone: a lost label looks the same to the watch.
     expected = {"delete": 1 + 3, "patch": 1, "get": 1}

@@ -13,10 +13,12 @@ class Row:
     uid: str | None
     values: str = ""
     size: int = 100
+    is_active: bool = True
 
     @property
     def digest(self) -> bytes:
-        return hashlib.sha256(f"{self.uid!r} {self.values} {self.size}".encode()).digest()
+        values = f"{self.uid!r} {self.values} {self.size} {self.is_active}"
+        return hashlib.sha256(values.encode()).digest()
 
 
 def existing(*pairs: NodePair, reflected: Mapping[str, Row] | None = None) -> ExistingNodes:

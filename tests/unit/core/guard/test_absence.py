@@ -198,19 +198,27 @@ def test_approved_node_that_is_kept_is_held_no_more() -> None:
 
 
 def test_message_names_nodes_and_ends_with_the_digest() -> None:
-    message = changed_message(["b-web", "a-web"], 1)
+    message = changed_message(["b-web", "a-web"], (), 1)
     assert message.startswith(
         "the rows of a-web, b-web are missing, and 1 row that identifies no node was read: a uid"
     )
     assert message.endswith(f"approves 2 nodes, {digest_of(['a-web', 'b-web'])}")
-    assert "2 rows that identify no node were read: a uid" in changed_message(["a-web"], 2)
+    assert "2 rows that identify no node were read: a uid" in changed_message(["a-web"], (), 2)
 
 
 def test_message_after_the_spoilt_rows_are_gone_says_why_the_nodes_are_held() -> None:
-    message = changed_message(["a-web"], 0)
+    message = changed_message(["a-web"], (), 0)
     assert "rows that identified no node were read when they went missing" in message
     spent = digest_of(["a-web"])
-    assert not changed_message(["a-web"], 0, [spent]).endswith(spent)
+    assert not changed_message(["a-web"], (), 0, [spent]).endswith(spent)
+
+
+def test_message_tells_missing_rows_from_unclear_ones() -> None:
+    names, unclear = ["a-web", "b-web", "c-web"], {"b-web", "x-web"}
+    both = changed_message(names, unclear, 1)
+    assert "the rows of a-web, c-web are missing, and 1 row" in both
+    assert "; the rows of b-web have an activate text that is neither yes nor no; no such" in both
+    assert "missing" not in changed_message(["b-web"], unclear, 1)
 
 
 @dataclass

@@ -50,6 +50,7 @@ def test_rows_are_counted_for_every_reason() -> None:
         RejectionReason.DUPLICATE_UID: 0,
         RejectionReason.NODE_NAME_TAKEN: 0,
         RejectionReason.VALUES_TOO_LARGE: 0,
+        RejectionReason.INVALID_ACTIVATE: 0,
     }
 
 

@@ -108,6 +108,42 @@ def test_oversized_duplicate_does_not_compete() -> None:
     assert screened.rejected_pairs == frozenset()
 
 
+def test_row_with_an_unclear_activate_text_keeps_its_nodes() -> None:
+    unclear = Row("acme", is_active=False)
+    screened = screen_rows([unclear, unclear, Row("good")], ["web", "db"], NOTHING)
+    assert sorted(screened.nodes) == ["good-db", "good-web"]
+    assert screened.rejected_pairs == screened.unclear_pairs == {("acme", "web"), ("acme", "db")}
+    assert reasons(screened) == [("acme", RejectionReason.INVALID_ACTIVATE, 1)]
+    # The second one may have been the row of another tenant.
+    assert (screened.desired, screened.missing, screened.unidentifiable) == (4, 2, 1)
+
+
+def test_unclear_row_beside_an_active_one_does_not_compete() -> None:
+    rows = [Row("acme", "x", is_active=False), Row("acme", "y", is_active=False), LOW]
+    screened = screen_rows(rows, ["web"], existing(reflected={"acme": rows[0]}))
+    assert (screened.rows, screened.unclear_pairs) == ({"acme": LOW}, frozenset())
+    assert reasons(screened) == [("acme", RejectionReason.INVALID_ACTIVATE, 2)]
+    assert "2 rows with an activate text" in screened.rejections[0].message
+
+
+def test_unclear_row_beside_an_oversized_one_is_not_the_only_one() -> None:
+    rows = [Row("acme", size=VALUES_LIMIT + 1), Row("acme", is_active=False)]
+    screened = screen_rows(rows, ["web"], NOTHING)
+    assert screened.rejected_pairs == {("acme", "web")}
+    assert screened.unclear_pairs == frozenset()
+    assert [reason for _, reason, _ in reasons(screened)] == [
+        RejectionReason.INVALID_ACTIVATE,
+        RejectionReason.VALUES_TOO_LARGE,
+    ]
+
+
+@pytest.mark.parametrize(("uid", "count"), [("acme", 0), ("Acme", 1), ("a b", 1), (None, 1)])
+def test_unclear_row_is_unidentifiable_if_its_uid_is_spoilt_too(
+    uid: str | None, count: int
+) -> None:
+    assert screen_rows([Row(uid, is_active=False)], ["web"], NOTHING).unidentifiable == count
+
+
 def test_rows_without_uid_share_one_rejection() -> None:
     screened = screen_rows([Row(None), Row(""), Row(None)], ["web"], NOTHING)
     assert reasons(screened) == [("", RejectionReason.EMPTY_UID, 3)]

@@ -18,7 +18,11 @@ FORMS = st.sets(
 )
 ROWS = st.lists(
     st.builds(
-        Row, UIDS, values=st.sampled_from("xyz"), size=st.sampled_from([1, VALUES_LIMIT + 1])
+        Row,
+        UIDS,
+        values=st.sampled_from("xyz"),
+        size=st.sampled_from([1, VALUES_LIMIT + 1]),
+        is_active=st.sampled_from([True, True, False]),
     ),
     max_size=12,
 )
@@ -52,6 +56,7 @@ def test_every_accepted_name_is_valid_and_belongs_to_one_pair(inputs: ScreeningI
         assert is_label_value(pair.uid)
         assert name == node_name(pair)
         assert screened.rows[pair.uid].size <= VALUES_LIMIT
+        assert screened.rows[pair.uid].is_active
     assert len(set(screened.nodes.values())) == len(screened.nodes)
 
 
@@ -93,6 +98,16 @@ def test_every_pair_of_valid_uid_is_accepted_or_protected(inputs: ScreeningInput
     valid_uids = {row.uid for row in rows if row.uid and is_label_value(row.uid)}
     covered = screened.rejected_pairs | set(screened.nodes.values())
     assert covered == {NodePair(uid, form) for uid in valid_uids for form in forms}
+
+
+@given(screening_inputs())
+def test_pair_of_a_uid_without_active_row_is_unclear(inputs: ScreeningInput) -> None:
+    rows, forms, existing = inputs
+    screened = screen_rows(rows, forms, existing)
+    active = {row.uid for row in rows if row.is_active}
+    assert screened.unclear_pairs <= screened.rejected_pairs
+    assert {pair.uid for pair in screened.unclear_pairs}.isdisjoint(active)
+    assert {pair.uid for pair in screened.rejected_pairs - screened.unclear_pairs} <= active
 
 
 def applied(screened: ScreenedRows[Row], before: ExistingNodes) -> ExistingNodes:

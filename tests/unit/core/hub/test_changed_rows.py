@@ -7,7 +7,7 @@ from lynq.api import DeletionGuard
 from lynq.core.guard.hold import HoldCause
 from lynq.core.hub.confirm import may_delete
 from lynq.core.hub.status import is_urgent
-from unit.core.hub.fixtures import WEB, ARow, Cluster, planned, rows
+from unit.core.hub.fixtures import DB, WEB, ARow, Cluster, planned, rows
 from unit.core.hub.operator_process import operator
 
 SPOILT = [ARow(None)]
@@ -152,6 +152,93 @@ def test_approval_of_the_changed_rows_releases_no_later_one() -> None:
     hub.approve(hub.digest)
     plan = hub.read([*SPOILT * 3, *rows(*uids[3:])])
     assert (plan.deletes, len(plan.held)) == ((), 3)
+
+
+def unclear(*uids: str, text: str = "1\r") -> list[ARow]:
+    return [ARow(uid, activate=text) for uid in uids]
+
+
+@pytest.mark.parametrize("text", ["1\r", "true ", "Y", "On", "t", "TRue", "\t1"])
+def test_row_with_an_unclear_activate_text_is_held(text: str) -> None:
+    hub, uids = operator()
+    table = [*unclear(uids[0], text=text), *rows(*uids[1:])]
+    for _ in range(3):
+        plan = hub.read(table)
+        assert (plan.deletes, plan.updates, plan.held) == ((), (), ("t000-web",))
+    assert plan.hold_cause is HoldCause.CHANGED_ROWS
+    assert plan.held_message(hub.hub).startswith(
+        "the rows of t000-web have an activate text that is neither yes nor no; no such node"
+    )
+    assert [rejection.reason for rejection in plan.screened.rejections] == ["InvalidActivate"]
+    assert hub.read(rows(*uids)).held == ()
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+@pytest.mark.parametrize("inactive", [False, True])
+def test_unclear_row_that_is_deleted_or_inactive_later_stays_held(
+    *, is_restarted: bool, inactive: bool
+) -> None:
+    hub, uids = operator()
+    hub.read([*unclear(uids[0]), *rows(*uids[1:])])
+    if is_restarted:
+        hub.restart()
+    for _ in range(3):
+        plan = hub.read(rows(*uids[1:]), inactive=uids[:1] if inactive else ())
+        assert (plan.deletes, plan.held) == ((), ("t000-web",))
+    hub.approve(hub.digest)
+    plan = hub.read(rows(*uids[1:]))
+    assert [deletion.name for deletion in plan.deletes] == ["t000-web"]
+
+
+def test_many_unclear_rows_are_no_hold_of_the_guard() -> None:
+    hub, uids = operator()
+    plan = hub.read([*unclear(*uids[:15]), *rows(*uids[15:])])
+    assert (len(plan.held), plan.hold_cause) == (15, HoldCause.CHANGED_ROWS)
+    # Removals of others go on.
+    hub.read([*unclear(*uids[:15]), *rows(*uids[16:])])
+    plan = hub.read([*unclear(*uids[:15]), *rows(*uids[16:])])
+    assert [deletion.name for deletion in plan.deletes] == ["t015-web"]
+
+
+def test_approved_node_of_an_unclear_row_is_deleted() -> None:
+    hub, uids = operator()
+    for name, key in (("t001-web", "paused"), ("t002-web", "protect")):
+        annotations = hub.cluster.nodes[name].metadata.annotations
+        hub.cluster.edit(name, annotations={**annotations, f"lynq.sh/{key}": "true"})
+    table = [*unclear(*uids[:3]), *rows(*uids[3:])]
+    hub.read(table)
+    hub.approve(hub.digest)
+    plan = hub.read(table)
+    assert [deletion.name for deletion in plan.deletes] == ["t000-web"]
+    assert may_delete(plan.deletes[0], plan, hub.hub, WEB)
+    assert plan.approval.is_spent(plan.guarded, plan.held, complete=True)
+    hub.approve("")
+    assert hub.read(table).creates == ()
+
+
+def test_unclear_row_without_node_gets_none() -> None:
+    hub, uids = operator(2)
+    plan = hub.read([*unclear("new"), *rows(*uids)])
+    assert (plan.creates, plan.held, plan.missing) == ((), (), 1)
+
+
+def test_unclear_row_of_a_form_that_is_replaced_stays_held() -> None:
+    hub, uids = operator()
+    hub.read([*unclear(uids[0]), *rows(*uids[1:])])
+    hub.read([*unclear(uids[0]), *rows(*uids[1:])], DB, wait=1)
+    hub.read(rows(*uids[1:]), WEB, wait=1)
+    for _ in range(3):
+        assert hub.read(rows(*uids[1:])).held == ("t000-web",)
+
+
+def test_disabled_guard_keeps_the_node_of_an_unclear_row_while_it_is_there() -> None:
+    hub, uids = operator()
+    spec = replace(hub.hub.spec, deletion_guard=DeletionGuard(disabled=True))
+    hub.hub = replace(hub.hub, spec=spec)
+    table = [*unclear(uids[0]), *rows(*uids[1:])]
+    assert [hub.read(table).deletes, hub.read(table).held] == [(), ()]
+    hub.read(rows(*uids[1:]))
+    assert len(hub.read(rows(*uids[1:])).deletes) == 1
 
 
 def test_disabled_guard_ends_a_hold() -> None:

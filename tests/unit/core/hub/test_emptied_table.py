@@ -7,7 +7,18 @@ from lynq.api import DeletionGuard
 from lynq.core.guard.hold import HoldCause
 from lynq.core.hub.plan import FormCandidate, PlanInputs, plan_without_rows
 from lynq.core.hub.prune import Observation
-from unit.core.hub.fixtures import DB, NOON, WEB, Cluster, a_hub, deleted, planned, rows, running
+from unit.core.hub.fixtures import (
+    DB,
+    NOON,
+    WEB,
+    ARow,
+    Cluster,
+    a_hub,
+    deleted,
+    planned,
+    rows,
+    running,
+)
 from unit.core.hub.operator_process import operator
 
 HUB = a_hub(deletion_guard=DeletionGuard())
@@ -62,6 +73,13 @@ def test_hold_of_an_emptied_table_ends_with_the_last_row(*, is_restarted: bool) 
         assert len(hub.read(rows(*uids[:uid])).held) == 8 - uid
     assert hub.read(rows(*uids)).held == ()
     assert len(hub.cluster.nodes) == 8
+
+
+def test_unclear_row_is_no_active_one() -> None:
+    hub, uids = operator(2)
+    plan = hub.read([ARow(uids[0], activate="Y")])
+    assert (plan.deletes, plan.hold_cause) == ((), HoldCause.GUARD)
+    assert "no active row was read at all" in plan.held_message(hub.hub)
 
 
 def test_deactivated_rows_are_held_like_missing_ones() -> None:
