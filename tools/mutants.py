@@ -39,6 +39,7 @@ from mutations import Key, Mutant, Unit, mutants_of, units_of
 ROOT = Path(__file__).parents[1]
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.toml")
 MODULES = (
+    "lynq.api.activate",
     "lynq.api.digests",
     "lynq.api.initial_inventory",
     "lynq.api.node_metadata",
@@ -47,6 +48,7 @@ MODULES = (
     "lynq.core.guard.approval",
     "lynq.core.guard.approval_request",
     "lynq.core.guard.deletion",
+    "lynq.core.guard.hold",
     "lynq.core.guard.protection",
     "lynq.core.guard.rejections",
     "lynq.core.guard.row_screening",

@@ -112,7 +112,7 @@ def rows_in_file(path: Path) -> RowsOf:
 
     def rows_of(hub: HubSpec | None) -> Sequence[RowLike]:
         if hub is not None:
-            return read_rows(path, hub)
+            return _active(read_rows(path, hub))
         return _active([given_row(variables) for variables in read_variables(path)])
 
     return rows_of

@@ -3,7 +3,7 @@
 The file has the columns of the hub's table, by the names that valueMappings and extraValueMappings
 map; further columns are ignored. Values are texts, as templates see them. A CSV field is its own
 text. A number, boolean, list or object of JSON is the text of the file, and null is the empty text.
-As in a read of a database, inactive rows are left out, and uids are not validated here.
+As in a read of a database, inactive rows are left out, and no other row is rejected here.
 
 Errors name the file and the line, and no value of a row.
 """
@@ -32,7 +32,7 @@ class RowFileError(CommandError):
 
 
 def read_rows(path: Path, hub: HubSpec) -> list[Row]:
-    """Return the active rows of a file, in its order; raises CommandError."""
+    """Return the active and unclear rows of a file, in its order; raises CommandError."""
     mappings = hub.value_mappings
     query = Query(
         table="rows",

@@ -47,11 +47,11 @@ def test_json_values_have_the_text_of_the_file(tmp_path: Path) -> None:
     assert (second.uid, second.extras) == ("7", {"planId": '{"a": [1, 2]}', "note": "é"})
 
 
-def test_inactive_rows_are_left_out(tmp_path: Path) -> None:
+def test_only_rows_that_say_no_are_left_out(tmp_path: Path) -> None:
     values = ["1", "true", "Yes", "0", "", " 1", "on", "false"]
     lines = "".join(f"t{index},{value},,\n" for index, value in enumerate(values))
     path = _file(tmp_path, "rows.csv", "tenant_id,active,plan,note\n" + lines)
-    assert [row.uid for row in read_rows(path, _HUB)] == ["t0", "t1", "t2"]
+    assert [row.uid for row in read_rows(path, _HUB)] == ["t0", "t1", "t2", "t5", "t6"]
 
 
 def test_host_or_url_is_read_if_it_is_mapped(tmp_path: Path) -> None:

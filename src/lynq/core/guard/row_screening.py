@@ -1,8 +1,8 @@
 """Screen rows × forms: accept pairs with valid names, and reject all others with a reason.
 
 An invalid uid, a duplicate uid, oversized values or an unclear activate text reject a row for all
-forms. An invalid or taken
-node name rejects one pair of row and form; the other forms of the row are not affected.
+forms. An invalid or taken node name rejects one pair of row and form; the other forms of the row
+are not affected.
 
 The result is independent of the order of rows and forms. Of several valid rows with one uid, the
 row that existing nodes were written from is preferred: two rows of one uid must not alternate in a
@@ -150,9 +150,9 @@ class ScreenedRows(Generic[R]):
     missing: int
     """The number of rejected pairs, which count as failed."""
     unidentifiable: int
-    """The number of rows whose uid identifies no node of their own: it may be that of
-    another tenant, changed in place. Of the rows of one uid, one has the node. Equal rows count one
-    by one: several tenants may have got the same uid."""
+    """The number of rows whose uid identifies no node of their own: it may be that of another
+    tenant, changed in place. Of the rows of one uid, one has the node. Equal rows count one by one:
+    several tenants may have got the same uid."""
 
     @property
     def present(self) -> set[str]:

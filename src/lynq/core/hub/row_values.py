@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from msgspec.json import Encoder
 
 from lynq.api import LynqNode
-from lynq.api.activate import ACTIVE
+from lynq.api.activate import is_unclear
 from lynq.api.names import ANNOTATION_ACTIVATE, ANNOTATION_EXTRA, ANNOTATION_HOST_OR_URL
 from lynq.api.naming import NodePair
 from lynq.template import ErrorKind, TemplateError, failing_variable, redacted_message
@@ -85,8 +85,8 @@ class RowValues:
 
     @property
     def is_active(self) -> bool:
-        """Whether the row says yes; if not, its activate text is unclear."""
-        return self.activate in ACTIVE
+        """Whether the row says yes; if not, its text is unclear: rows that say no are not read."""
+        return not is_unclear(self.activate)
 
     @property
     def annotations(self) -> dict[str, str]:

@@ -13,7 +13,8 @@ In doubt are:
 - rows without a uid;
 - an answer of another source.
 
-A uid that neither the answer nor the last complete read has an active row of changes nothing.
+A row whose activate text is unclear is a row like any other here; the plan rejects it. A uid that
+neither the answer nor the last complete read has an active row of changes nothing.
 
 The merged rows keep the time, the identity and the requests of the complete read. A plan with them
 therefore confirms no absence (`lynq.core.guard.absence`), and the next complete read is due as

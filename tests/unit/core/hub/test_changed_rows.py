@@ -216,6 +216,11 @@ def test_approved_node_of_an_unclear_row_is_deleted() -> None:
     assert hub.read(table).creates == ()
 
 
+def test_row_without_an_activate_text_is_active() -> None:
+    """A source returns no such row; `lynq plan` takes rows from nodes that may lack the text."""
+    assert len(planned(Cluster(), [ARow("a", activate="")], WEB).creates) == 1
+
+
 def test_unclear_row_without_node_gets_none() -> None:
     hub, uids = operator(2)
     plan = hub.read([*unclear("new"), *rows(*uids)])

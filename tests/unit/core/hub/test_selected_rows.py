@@ -66,6 +66,11 @@ def test_changed_and_new_rows_differ() -> None:
     assert select(LAST, ["a", "b", "c"], changed, row("b"), new) == {"a": changed, "c": new}
 
 
+def test_row_whose_activate_text_is_unclear_now_differs() -> None:
+    unclear = ARow("a", activate="Y")
+    assert select(LAST, ["a"], unclear) == {"a": unclear}
+
+
 def test_equal_rows_do_not_differ() -> None:
     assert select(LAST, ["a", "b"], row("b"), row("a")) == {}
     assert select(LAST, ["both"], row("both"), inactive=["both"]) == {}
