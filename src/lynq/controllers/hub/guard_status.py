@@ -27,7 +27,12 @@ class GuardStatusWriter:
 
     async def count_deletions(self, execution: PlanExecution) -> bool:
         """Count the deletions of a plan; return whether they may be sent."""
-        uids = {deletion.node_uid for deletion in execution.remaining_row_deletions}
+        approved = execution.plan.approval.nodes
+        uids = {
+            deletion.node_uid
+            for deletion in execution.remaining_row_deletions
+            if deletion.name not in approved
+        }
         if not uids or execution.hub.spec.deletion_guard.disabled:
             return True
         hub = self._current(execution.hub)

@@ -4,10 +4,11 @@ An absent row or form may come back, so its absence is confirmed first (`lynq.co
 The guard counts all nodes without row, confirmed or not: the confirmed ones alone could stay below
 its limits.
 
-A rejected row still exists, so its nodes are kept. Nodes that are protected or paused, and nodes of
-a paused form, are kept too. The plan names the protected ones, or nothing would tell why they stay.
-A node that this operator cannot have created is ignored: its name fits no row and form, and the hub
-is not its controller.
+A rejected row still exists, so its nodes are kept. If its activate text is unclear, they are held
+like those of other changed rows, and an approval deletes them. Nodes that are protected or paused,
+and nodes of a paused form, are kept too. The plan names the protected ones, or nothing would tell
+why they stay. A node that this operator cannot have created is ignored: its name fits no row and
+form, and the hub is not its controller.
 """
 
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence

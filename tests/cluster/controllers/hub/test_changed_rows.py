@@ -84,6 +84,8 @@ async def test_tenant_whose_spoilt_row_was_deleted_goes_when_it_is_approved(
         await approve(env, await wait_for_hold(env, "acme-web"))
         await env.wait_for_nodes(*NODES[1:])
         await env.wait_for_condition("DeletionHeld", "False")
+        # An approved deletion does not count against the limits.
+        assert "periods" not in (await env.status()).get("deletionGuard", {})
 
 
 async def test_uid_overwritten_by_that_of_an_equal_row_deletes_no_tenant(env: Environment) -> None:
