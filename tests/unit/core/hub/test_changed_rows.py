@@ -1,6 +1,8 @@
 """Rows that are changed in place: their nodes are held until the rows are back, or approved."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from lynq.api import DeletionGuard
@@ -281,3 +283,35 @@ def test_plan_of_an_outdated_cache_deletes_no_node_that_the_status_holds(count: 
     hub.read(rows(*uids[count + 1 :]))
     plan = hub.read(rows(*uids[count + 1 :]))
     assert [may_delete(deletion, plan, hub.hub, WEB) for deletion in plan.deletes] == [True]
+
+
+STATES = ("active", "missing", "inactive", "null", "upper", "overwritten", "unclear")
+TABLES = st.lists(
+    st.tuples(st.lists(st.sampled_from(STATES), min_size=4, max_size=4), st.booleans()), max_size=8
+)
+
+
+def row_of(uid: str, state: str) -> list[ARow]:
+    changed = {"active": uid, "null": None, "upper": uid.upper(), "overwritten": "t009"}
+    if state == "unclear":
+        return unclear(uid)
+    return [ARow(changed[state])] if state in changed else []
+
+
+@given(TABLES)
+def test_held_node_is_never_deleted_before_its_row_is_back(
+    tables: list[tuple[list[str], bool]],
+) -> None:
+    hub, uids = operator(10)
+    held: set[str] = set()
+    for states, is_restarted in tables:
+        tenants = dict(zip(uids[:4], states, strict=True))
+        table = [row for uid, state in tenants.items() for row in row_of(uid, state)]
+        if is_restarted:
+            hub.restart()
+        inactive = [uid for uid, state in tenants.items() if state == "inactive"]
+        plan = hub.read([*table, *rows(*uids[4:])], inactive=inactive)
+        back = {f"{uid}-web" for uid, state in tenants.items() if state == "active"}
+        assert (held - back).isdisjoint(deletion.name for deletion in plan.deletes)
+        assert held - back <= set(plan.held)
+        held = set(plan.held)
