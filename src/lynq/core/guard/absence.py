@@ -15,9 +15,11 @@ history.
 A row whose uid was spoilt in place (NULL, blank, upper case, padded) is present and identifies no
 node. Its node has no row then, but its tenant was not deleted. So the unidentifiable rows of each
 read are counted. A node is doubtful if a read without its row has more of them than the read that
-last had it. Which of several doubtful nodes belongs to an unidentifiable row is unknown, so all of
-them are held. The hold is sticky (`lynq.core.guard.hold`): a spoilt row may be corrected by a
-DELETE and an INSERT, so that a read between the two has neither row.
+last had it. Of a node that is paused or protected, the first read without its row counts: what
+appears later belongs to another tenant. Which of several doubtful nodes belongs to an
+unidentifiable row is unknown, so all of them are held. The hold is sticky (`lynq.core.guard.hold`):
+a spoilt row may be corrected by a DELETE and an INSERT, so that a read between the two has neither
+row.
 
 Between two complete reads, rows that a push notification names are merged into the first one
 (`lynq.core.hub.selected_rows`). They can show that a row is back. They confirm no absence, and they
@@ -69,6 +71,8 @@ class Absences:
     """The number of unidentifiable rows in the last complete read."""
     tracked: frozenset[str] = frozenset()
     """The uids that had a row in the last complete read, and whose inactive rows it reported."""
+    without_row: frozenset[str] = frozenset()
+    """The names of all nodes without row in the last read, also of those that are not deleted."""
     changed: frozenset[str] | None = None
     """The names of the nodes that are held because their rows were, or may have been, changed in
     place; None before the first plan of a process: the status of the hub has them."""
@@ -101,9 +105,12 @@ class Absences:
         protected_since = self.protected_missing_since if is_same else {}
         last = self.unidentifiable if is_same else {}
         missing, counts = tuple(missing), last
+        rowless = frozenset((*missing, *without_row))
         if not is_same_read:
-            counts = {name: last[name] for name in (*missing, *without_row) if name in last}
+            counts = {name: last[name] for name in rowless if name in last}
+            known = rowless & self.without_row if is_same else frozenset()
             if unidentifiable:
+                counts |= dict.fromkeys(known.difference(missing), unidentifiable)
                 counts |= dict.fromkeys(present, unidentifiable)
         return replace(
             self,
@@ -113,6 +120,7 @@ class Absences:
             protected_missing_since={
                 name: protected_since.get(name, read.ended) for name in protected
             },
+            without_row=rowless,
             unidentifiable=counts,
             unidentifiable_rows=self.unidentifiable_rows if is_same_read else unidentifiable,
             # Rows that were merged into the read since say nothing about the others of their uid.

@@ -236,7 +236,9 @@ def _observe(
         else _tracked_with_row(observation, active_uids),
         superseded=(observation.inactive - deactivated) | superseded,
     ).after_plan(now, {deletion.pair.form for deletion in (*formless, *protected_formless)})
-    changed = _changed_nodes(hub, rowless, absences, deactivated, screened.unidentifiable)
+    vanished = (name for name, uid in rowless.items() if uid not in deactivated)
+    doubtful = absences.doubtful(vanished, screened.unidentifiable)
+    changed = _changed_nodes(hub, rowless, absences.changed, doubtful)
     forms = absences.unconfirmed_forms(now, seconds)
     return AbsentNodes(
         absences=replace(absences, changed=changed),
@@ -251,23 +253,20 @@ def _observe(
 
 def _changed_nodes(
     hub: LynqHub,
-    rowless: Mapping[str, str],
-    absences: Absences,
-    deactivated: Container[str],
-    unidentifiable: int,
+    rowless: Collection[str],
+    before: frozenset[str] | None,
+    doubtful: frozenset[str],
 ) -> frozenset[str]:
     """Return the nodes whose rows were, or may have been, changed in place, and are not back.
 
-    `rowless` has the uids, by name, of all nodes without row. Nodes that are paused or protected
-    are among them, because their rows may be changed meanwhile.
+    `rowless` are all nodes without row. Nodes that are paused or protected are among them, because
+    their rows may be changed meanwhile.
     """
     if hub.spec.deletion_guard.disabled:
         return frozenset()
-    before = absences.changed
     if before is None:
         before = stored_changed(hub.status, rowless)
-    vanished = (name for name, uid in rowless.items() if uid not in deactivated)
-    return before.intersection(rowless) | absences.doubtful(vanished, unidentifiable)
+    return before.intersection(rowless) | doubtful
 
 
 def _active_uids(

@@ -97,6 +97,22 @@ def test_row_that_is_spoilt_while_its_node_is_not_deleted_is_held(annotation: st
         assert (plan.deletes, plan.held) == ((), ("t000-web",))
 
 
+@pytest.mark.parametrize("annotation", ["paused", "protect"])
+def test_bad_row_that_appears_later_is_not_that_of_a_node_that_is_not_deleted(
+    annotation: str,
+) -> None:
+    hub, uids = operator()
+    annotations = hub.cluster.nodes["t000-web"].metadata.annotations
+    hub.cluster.edit("t000-web", annotations={**annotations, f"lynq.sh/{annotation}": "true"})
+    hub.read(rows(*uids[1:]))
+    assert hub.read([*SPOILT, *rows(*uids[1:])]).held == ()
+    hub.cluster.edit("t000-web", annotations=annotations)
+    hub.read([*SPOILT, *rows(*uids[1:])])
+    assert [deletion.name for deletion in hub.read([*SPOILT, *rows(*uids[1:])]).deletes] == [
+        "t000-web"
+    ]
+
+
 def test_pause_of_a_form_does_not_end_a_hold() -> None:
     hub, uids = operator()
     hub.read([*SPOILT, *rows(*uids[1:])])
