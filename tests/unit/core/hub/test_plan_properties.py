@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from lynq.api import DeletionGuard, LynqForm
 from lynq.api.naming import node_name
 from lynq.api.node_metadata import pair_of
+from lynq.core.guard.hold import HoldCause
+from lynq.core.hub.diff import DeletionCause
 from lynq.core.hub.plan import HubPlan
 from unit.core.hub.fixtures import (
     ARow,
@@ -160,11 +162,12 @@ def test_guard_allows_all_deletions_or_none(
     strict = a_hub(deletion_guard=DeletionGuard(max_count=1, max_percent=0))
     unguarded = planned(cluster, rows, *given_forms, hub=UNGUARDED)
     guarded = planned(cluster, rows, *given_forms, hub=strict)
-    assert {deletion.name for deletion in guarded.deletes} | {*guarded.held} == {
-        deletion.name for deletion in unguarded.deletes
-    }
-    # A row that cannot be identified holds a single deletion, too.
-    assert not guarded.held or guarded.in_doubt or len(guarded.held) > 1
+    deletes = {deletion.name for deletion in unguarded.deletes}
+    # Nodes of a paused form are held as well, and are not deleted without the guard either.
+    assert {deletion.name for deletion in guarded.deletes} == deletes - {*guarded.held}
+    if guarded.hold_cause is HoldCause.GUARD:
+        assert len(guarded.held) > 1
+        assert not any(deletion.cause is DeletionCause.ROW_GONE for deletion in guarded.deletes)
 
 
 @given(histories(), ROWS, forms())
