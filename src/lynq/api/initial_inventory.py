@@ -13,6 +13,7 @@ import msgspec
 
 from lynq.api.names import ANNOTATION_INITIAL_INVENTORY
 from lynq.api.naming import is_namespace_name, is_subdomain
+from lynq.api.nesting import depth_checked
 from lynq.api.node import LynqNode
 
 API_VERSIONS: Final[Mapping[str, str]] = {
@@ -64,7 +65,7 @@ def initial_objects(node: LynqNode) -> tuple[InitialObject, ...]:
     if not text or lists_objects(node):
         return ()
     try:
-        objects = msgspec.json.decode(text, type=tuple[InitialObject, ...])
+        objects = msgspec.json.decode(depth_checked(text), type=tuple[InitialObject, ...])
     except msgspec.DecodeError:
         # Edited by hand: the node lists its objects before it applies them.
         return ()

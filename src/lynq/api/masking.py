@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
+from lynq.api.nesting import depth_checked
+
 _MAX_TEXT: Final = 8000
 """Characters of a text that are masked and shown."""
 _MIN_ANYWHERE: Final = 5
@@ -106,8 +108,8 @@ def _items(value: str) -> Iterator[str]:
     if not value.lstrip().startswith(("{", "[")):
         return
     try:
-        waiting: list[Any] = [json.loads(value)]
-    except (ValueError, RecursionError):
+        waiting: list[Any] = [json.loads(depth_checked(value))]
+    except ValueError:
         return
     while waiting:
         item = waiting.pop()

@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from lynq.api import HubSpec
+from lynq.api.nesting import depth_checked
 from lynq.cli.exit_codes import CommandError
 from lynq.sources import Query, Row
 from lynq.sources.rows import RowLayout, SourceColumn, active_rows
@@ -123,8 +124,8 @@ def _json_records(path: Path, lines: Sequence[str]) -> Iterator[_Record]:
         if not line.strip():
             continue
         try:
-            values = decoder.decode(line)
-        except (msgspec.DecodeError, RecursionError) as error:
+            values = decoder.decode(depth_checked(line))
+        except msgspec.DecodeError as error:
             problem = f"not a JSON object: {error}"
             raise RowFileError(path, number, problem) from None
         yield number, {name: _json_text(raw) for name, raw in values.items()}

@@ -28,6 +28,7 @@ from lynq.api import (
     NodeStatus,
     TResource,
 )
+from lynq.api.nesting import NestedTooDeep, depth_checked
 from lynq.api.resource import RESOURCE_LISTS
 from lynq.api.wire import Wire
 from lynq.kube.codec import TOO_DEEP
@@ -149,8 +150,8 @@ def _node(obj: RawObject, spec: NodeSpec) -> LynqNode:
 
 def _decode(obj: RawObject, build: Callable[[Any], S], spec: type[Any]) -> S | Unreadable:
     try:
-        return build(msgspec.json.decode(obj.spec, type=spec))
-    except RecursionError:
+        return build(msgspec.json.decode(depth_checked(obj.spec), type=spec))
+    except NestedTooDeep:
         return Unreadable(_slim_metadata(obj), _NESTED_TOO_DEEP)
     except msgspec.DecodeError as error:
         if bytes(obj.spec) == TOO_DEEP:
@@ -163,8 +164,8 @@ def _decode(obj: RawObject, build: Callable[[Any], S], spec: type[Any]) -> S | U
 
 def _decode_status(obj: RawObject, status: type[S]) -> S:
     try:
-        return msgspec.json.decode(obj.status, type=status)
-    except (msgspec.DecodeError, RecursionError):
+        return msgspec.json.decode(depth_checked(obj.status), type=status)
+    except msgspec.DecodeError:
         return status()
 
 

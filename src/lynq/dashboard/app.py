@@ -11,6 +11,7 @@ from aiohttp import web
 
 from lynq.api import LynqNode
 from lynq.api.metadata import ObjectKey
+from lynq.api.nesting import depth_checked
 from lynq.core.explain.model import Cause
 from lynq.core.node.objects import ObjectRef
 from lynq.dashboard import query
@@ -242,7 +243,7 @@ class App:
         if not self.options.allow_actions:
             raise RequestRefused(403, "Actions are off: start the dashboard with --allow-actions.")
         check_action(request)
-        asked = msgspec.json.decode(await request.read(), type=ActionRequest)
+        asked = msgspec.json.decode(depth_checked(await request.read()), type=ActionRequest)
         action = request.match_info["action"]
         result = await perform(viewer.client, action, asked, self.now())
         _log.info(
@@ -260,7 +261,7 @@ class App:
         return node_page(visible, request, self.now(), self.options.timing.grace)
 
     async def _login(self, request: web.Request) -> web.Response:
-        login = msgspec.json.decode(await request.read(), type=LoginRequest)
+        login = msgspec.json.decode(depth_checked(await request.read()), type=LoginRequest)
         session_id = await self.viewers.login(login.token)
         response = json_response({})
         is_secure = request.headers.get("Origin", "").startswith("https:")

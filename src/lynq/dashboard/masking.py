@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from lynq.api import LynqForm, LynqNode
 from lynq.api.names import ANNOTATION_EXTRA, ANNOTATION_HOST_OR_URL
+from lynq.api.nesting import depth_checked
 from lynq.core.explain.columns import secret_variables
 
 HIDDEN: Final = "••••••"
@@ -88,7 +89,7 @@ def _masked_extra(text: str, hidden: Collection[str]) -> str:
     if not hidden:
         return text
     try:
-        values = json.loads(text)
+        values = json.loads(depth_checked(text))
     except ValueError:
         return HIDDEN
     if not isinstance(values, dict):

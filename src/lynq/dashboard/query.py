@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from aiohttp import web
 
+from lynq.api.nesting import depth_checked
 from lynq.dashboard.options import MAX_PAGE, MAX_TEXT
 
 T = TypeVar("T")
@@ -88,7 +89,8 @@ def _encoded(key: tuple[Any, ...]) -> str:
 def _decoded(cursor: str) -> list[Any]:
     padded = cursor + "=" * (-len(cursor) % 4)
     try:
-        key: list[Any] = msgspec.json.decode(base64.urlsafe_b64decode(padded), type=list)
+        text = base64.urlsafe_b64decode(padded)
+        key: list[Any] = msgspec.json.decode(depth_checked(text), type=list)
     except (binascii.Error, ValueError, msgspec.DecodeError):
         raise BadQuery("after is not a cursor of this server.") from None
     return key

@@ -1,8 +1,7 @@
 """Decodes JSON to typed objects, and encodes them; decoders are cached per type.
 
-The API server accepts objects with 10,000 levels of nesting. msgspec recurses once per level, and
-Python's recursion limit is a thousand; a higher limit would overflow the stack of a small thread
-and end the process. So a body that is too deep is scanned without recursion, and each field that
+The API server accepts objects with 10,000 levels of nesting, and msgspec recurses once per level:
+see `lynq.api.nesting`. A body that is too deep is scanned without recursion, and each field that
 exceeds the limit is replaced by a string. No struct accepts a string in place of an object, so a
 truncated spec is never mistaken for a valid one.
 """
@@ -16,15 +15,15 @@ import msgspec
 
 from lynq.api import Metadata
 from lynq.api.metadata import ObjectKey
+from lynq.api.nesting import MAX_DEPTH, exceeds_depth
 from lynq.api.wire import Wire
 from lynq.kube.errors import InvalidObject, UnexpectedResponse
 from lynq.kube.resource import ObjectList
 
 TOO_DEEP: Final = b'"nested too deep to be read"'
 """Replaces a field that is nested too deep."""
+_TOO_DEEP_TO_ENCODE: Final = "the object is nested too deep to be encoded"
 
-_MAX_DEPTH: Final = 500
-"""Half of Python's limit; the other half is for the callers."""
 _MANAGED_FIELDS_OFFSET: Final = 3
 """Levels from `metadata` to the fields of a manager, which are as deep as the object's own."""
 
@@ -68,7 +67,7 @@ def _too_deep(body: bytes, field: int) -> Iterator[tuple[int, int]]:
                 )
             if depth == cut_level:
                 start = match.start(1)
-            is_deep = is_deep or depth > _MAX_DEPTH
+            is_deep = is_deep or depth > MAX_DEPTH
         elif match.lastindex == _CLOSING:
             if depth == cut_level and is_deep:
                 yield start, match.end()
@@ -122,6 +121,11 @@ def decode(body: bytes | msgspec.Raw, into: type[T], *, what: str, level: int = 
     Fields that are nested too deep are replaced (see the module); `level` is the depth of the
     objects in the body. A dict is decoded completely or not at all.
     """
+    if exceeds_depth(body):
+        shallow = b"" if into is dict else cut_depth(bytes(body), level=level)
+        if not shallow or exceeds_depth(shallow):
+            raise UnexpectedResponse(f"{what}: the response is nested too deep to be decoded")
+        body = shallow
     try:
         return cast("T", _decoder(cast("Hashable", into)).decode(body))
     except msgspec.DecodeError as error:
@@ -130,11 +134,6 @@ def decode(body: bytes | msgspec.Raw, into: type[T], *, what: str, level: int = 
         raise UnexpectedResponse(
             f"{what}: the response is not a {into.__name__}" + (f", see {path}" if path else "")
         ) from None
-    except RecursionError:
-        shallow = None if into is dict else cut_depth(bytes(body), level=level)
-    if shallow is None or shallow == body:
-        raise UnexpectedResponse(f"{what}: the response is nested too deep to be decoded")
-    return decode(shallow, into, what=what, level=level)
 
 
 def decode_list(body: bytes, into: type[T], *, what: str) -> ObjectList[T]:
@@ -154,12 +153,16 @@ def _list_of(into: Any) -> Any:  # noqa: ANN401 - a type created at run time
 def encode(obj: Object | list[dict[str, Any]]) -> bytes:
     """Encode an object or a patch."""
     try:
-        return msgspec.json.encode(obj)
+        text = msgspec.json.encode(obj)
     except (TypeError, ValueError, OverflowError):
         # The encoder's message can contain the value.
         raise InvalidObject("the object contains a value that JSON cannot represent") from None
     except RecursionError:
-        raise InvalidObject("the object is nested too deep to be encoded") from None
+        raise InvalidObject(_TOO_DEEP_TO_ENCODE) from None
+    # Python 3.12 and later encode more levels than are decoded here.
+    if exceeds_depth(text):
+        raise InvalidObject(_TOO_DEEP_TO_ENCODE)
+    return text
 
 
 def key_of(obj: Object) -> ObjectKey:

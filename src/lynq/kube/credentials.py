@@ -15,6 +15,7 @@ from typing import Annotated, Any, Final, Protocol
 import msgspec
 from msgspec import Struct
 
+from lynq.api.nesting import depth_checked
 from lynq.kube.errors import CredentialError
 
 TOKEN_FILE_PERIOD = 60.0
@@ -235,7 +236,7 @@ class ExecCredentials:
 
     def _parse(self, output: bytes) -> _ExecStatus:
         try:
-            credential = msgspec.json.decode(output, type=_ExecCredential)
+            credential = msgspec.json.decode(depth_checked(output), type=_ExecCredential)
         except msgspec.DecodeError:
             raise self._failed("did not print an ExecCredential") from None
         if (credential.kind, credential.api_version) != (

@@ -199,6 +199,8 @@ def _parse(path: Path) -> _File:
         raise ConfigError(f"the kubeconfig {path} is not YAML{line}") from None
     except msgspec.ValidationError as error:
         raise ConfigError(f"the kubeconfig {path} is malformed: {error}") from None
+    except RecursionError:
+        raise ConfigError(f"the kubeconfig {path} is nested too deeply") from None
     except ValueError:
         # A scalar that looks like a date or a number and is invalid, such as 2026-13-45.
         raise ConfigError(f"the kubeconfig {path} is not YAML: quote its values") from None

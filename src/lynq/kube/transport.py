@@ -32,6 +32,7 @@ from typing import Final
 
 import msgspec
 
+from lynq.api.nesting import depth_checked
 from lynq.kube import errors
 from lynq.kube.config import ClusterConfig
 from lynq.kube.credentials import Credential, Credentials
@@ -186,8 +187,8 @@ def _around(send: Send, interceptor: Interceptor) -> Send:
 
 def _error(request: Request, response: Response) -> errors.ApiError:
     status = errors.plain_status(response.status, response.body[:1000].decode(errors="replace"))
-    with suppress(msgspec.DecodeError, RecursionError):
-        decoded = _STATUS.decode(response.body)
+    with suppress(msgspec.DecodeError):
+        decoded = _STATUS.decode(depth_checked(response.body))
         # Extension servers omit fields; the JSON of a proxy is not a Status.
         if decoded.reason or decoded.message:
             status = msgspec.structs.replace(

@@ -19,10 +19,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from msgspec.json import decode, encode
+from msgspec.json import encode
 
 from lynq.api.names import FINALIZER_NODE
 from lynq.kube import Client, Patch, Request, Response, Send
+from lynq.kube.codec import DICT, decode
 from lynq.kube.errors import NotFound
 
 Body = dict[str, Any]
@@ -76,7 +77,8 @@ class DryRun:
         return _response(recorded.after) if recorded.after is not None else _not_found(path)
 
     async def _write(self, request: Request, send: Send) -> Response:
-        body = decode(request.body or b"{}")
+        what = f"{request.verb} {request.path}"
+        body: Body = decode(request.body or b"{}", DICT, what=what)
         path, subresource = _split(request.path)
         if request.method == "POST":
             path = f"{path}/{body['metadata']['name']}"
@@ -96,7 +98,8 @@ class DryRun:
             response = await self._send(request, body, recorded, send)
             if response.status >= _BAD_REQUEST:
                 return response
-            after = None if request.method == "DELETE" else decode(response.body)
+            deletes = request.method == "DELETE"
+            after = None if deletes else decode(response.body, DICT, what=what)
         self._objects[path] = recorded
         if not is_status:
             recorded.is_changed = True
@@ -108,9 +111,10 @@ class DryRun:
     async def _live(self, path: str) -> Body | None:
         """Return the object that the API server has."""
         try:
-            body: Body = decode(await self._reader.raw(path, headers=_JSON))
+            response = await self._reader.raw(path, headers=_JSON)
         except NotFound:
             return None
+        body: Body = decode(response, DICT, what=f"get {path}")
         return body
 
     async def _send(self, request: Request, body: Body, recorded: Recorded, send: Send) -> Response:

@@ -20,6 +20,7 @@ from prometheus_client import CollectorRegistry
 from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.installation_key import KeyState
 from lynq.api.metadata import ObjectKey
+from lynq.api.nesting import depth_checked
 from lynq.api.node_metadata import is_deleting, pair_or_spec
 from lynq.api.reasons import ReadinessReason
 from lynq.controllers.concurrency import for_each_parallel
@@ -345,7 +346,7 @@ class Simulation:
 def _row_of(node: LynqNode) -> GivenRow:
     """Return the row in the annotations of a node."""
     values = RowValues.reflected_by(node, pair_or_spec(node).uid)
-    extras = json.loads(values.extra or "{}")
+    extras = json.loads(depth_checked(values.extra or "{}"))
     return GivenRow(values.uid, values.activate, values.host_or_url, extras)
 
 

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from lynq.api import FormSpec, Metadata, TResource
+from lynq.api.nesting import NestedTooDeep, depth_checked
 from lynq.api.problems import Problem
 from lynq.api.resource import RESOURCE_LISTS
 from lynq.api.text import one_line
@@ -97,8 +98,8 @@ class AdmissionResponse:
 def decode_request(body: bytes, kind: GroupVersionKind) -> AdmissionRequest:
     """Decode the body of a review of this kind; raises ReviewError."""
     try:
-        review = msgspec.json.decode(body, type=_Review)
-    except RecursionError:
+        review = msgspec.json.decode(depth_checked(body), type=_Review)
+    except NestedTooDeep:
         raise ReviewError("the AdmissionReview is nested too deeply") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         # The messages of msgspec name types, fields and paths, and quote no value.
@@ -176,19 +177,19 @@ def decode_object(raw: Raw) -> Reviewed:
 def decode_spec(raw: Raw, kind: type[Spec]) -> Spec:
     """Decode a spec; raises SpecError with the path of the invalid field."""
     try:
-        return msgspec.json.decode(raw, type=kind)
+        return msgspec.json.decode(depth_checked(raw), type=kind)
     except msgspec.ValidationError as error:
         exact = tuple(_in_resources(to_plain_object(raw))) if kind is FormSpec else ()
         raise SpecError(exact or (_problem("spec", error),)) from None
-    except RecursionError:
+    except NestedTooDeep:
         raise SpecError((Problem("spec", "nested too deeply"),)) from None
 
 
 def to_plain_object(raw: Raw) -> dict[str, Any]:
     """Decode a JSON object; an empty one if it is not an object."""
     try:
-        decoded = msgspec.json.decode(raw)
-    except (msgspec.DecodeError, RecursionError):
+        decoded = msgspec.json.decode(depth_checked(raw))
+    except msgspec.DecodeError:
         return {}
     return decoded if isinstance(decoded, dict) else {}
 

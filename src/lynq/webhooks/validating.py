@@ -24,6 +24,7 @@ from lynq.api.denied_hosts import DeniedHosts
 from lynq.api.installation_key import KeyState
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_PROTECT
+from lynq.api.nesting import depth_checked
 from lynq.api.node_metadata import is_deleting, is_protected
 from lynq.api.problems import Problem, ProblemKind, errors, summary, warnings
 from lynq.api.wire import Wire
@@ -115,8 +116,8 @@ class _HubId(Wire, frozen=True):
 
 def _hub_id(spec: Raw) -> str:
     try:
-        return msgspec.json.decode(spec, type=_HubId).hub_id
-    except (msgspec.DecodeError, RecursionError):
+        return msgspec.json.decode(depth_checked(spec), type=_HubId).hub_id
+    except msgspec.DecodeError:
         return ""
 
 

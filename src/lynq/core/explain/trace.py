@@ -6,6 +6,7 @@ is in its owner references, or if the status of the node lists it.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
@@ -24,6 +25,7 @@ from lynq.api.names import (
     TRUE,
 )
 from lynq.api.naming import tracked_name
+from lynq.api.nesting import depth_checked
 from lynq.api.node_metadata import form_generation, row_changed_at, written_at
 from lynq.api.reasons import ConditionType
 from lynq.api.text import and_more
@@ -89,7 +91,7 @@ def object_step(ref: ObjectRef, metadata: Metadata) -> TraceStep:
     times = [entry.time for entry in own if entry.time]
     applied = f"applied {rfc3339(max(times))} by {FIELD_MANAGER}" if times else "not applied yet"
     others = [
-        f"{entry.manager} ({and_more(list(field_paths(msgspec.json.decode(entry.fields_v1))))})"
+        f"{entry.manager} ({and_more(list(field_paths(_fields(entry))))})"
         for entry in _entries(metadata)
         if entry.manager != FIELD_MANAGER
     ]
@@ -129,6 +131,10 @@ def source_of(hub: LynqHub) -> str:
 def _is_node(reference: OwnerReference) -> bool:
     is_ours = reference.api_version.startswith(f"{GROUP}/")
     return is_ours and reference.kind == LynqNode.definition.kind
+
+
+def _fields(entry: ManagedFields) -> Any:  # noqa: ANN401 - a tree of FieldsV1
+    return msgspec.json.decode(depth_checked(entry.fields_v1))
 
 
 def _entries(metadata: Metadata) -> Iterable[ManagedFields]:

@@ -4,13 +4,15 @@ The digest that the person has seen, in a plan or in a condition, must be the di
 Rows that came back or vanished since make another set, and the person has not seen that one.
 """
 
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
+
 from lynq.api import HeldDeletions, LynqHub, LynqNode
 from lynq.api.conditions import is_true
+from lynq.api.nesting import depth_checked
 from lynq.api.reasons import ConditionType
 from lynq.core.guard.approval import digest_of, spent_approvals
 
@@ -70,7 +72,7 @@ def check_digest(held: HeldDeletions, digest: str, *, origin: str) -> None:
 def planned_deletions(text: str | bytes, hub: str) -> PlannedDeletions:
     """Return the held deletions of a plan in JSON for a hub; raises NotApprovable."""
     try:
-        plan = json.loads(text)
+        plan = msgspec.json.decode(depth_checked(text))
     except ValueError as error:
         raise NotApprovable(f"the plan is not valid JSON: {error}") from None
     if not isinstance(plan, dict) or plan.get("schema") != PLAN_SCHEMA:

@@ -17,6 +17,7 @@ from lynq.api import LynqNode
 from lynq.api.activate import is_unclear
 from lynq.api.names import ANNOTATION_ACTIVATE, ANNOTATION_EXTRA, ANNOTATION_HOST_OR_URL
 from lynq.api.naming import NodePair
+from lynq.api.nesting import depth_checked
 from lynq.template import ErrorKind, TemplateError, failing_variable, redacted_message
 from lynq.template.functions.url import to_host
 from lynq.template.gofmt.floats import go_escaped
@@ -131,7 +132,7 @@ def row_variables(values: RowValues, *, hub: str, form: str) -> dict[str, object
     variables: dict[str, object] = {"uid": values.uid, "activate": values.activate}
     if values.host_or_url:
         variables |= {"hostOrUrl": values.host_or_url, "host": to_host(values.host_or_url)}
-    extras: dict[str, object] = json.loads(values.extra)
+    extras: dict[str, object] = json.loads(depth_checked(values.extra))
     return variables | extras | {"hubId": hub, "templateRef": form}
 
 
@@ -230,7 +231,7 @@ def changed_variables(before: LynqNode, after: LynqNode) -> list[str]:
 def _annotated_values(node: LynqNode) -> dict[str, object]:
     values = RowValues.reflected_by(node, node.spec.uid)
     try:
-        extras = json.loads(values.extra or "{}")
+        extras = json.loads(depth_checked(values.extra or "{}"))
     except ValueError:
         extras = {}
     row = {"activate": values.activate, "hostOrUrl": values.host_or_url}

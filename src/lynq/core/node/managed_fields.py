@@ -16,6 +16,7 @@ import msgspec
 from lynq.api import Metadata
 from lynq.api.metadata import ManagedFields
 from lynq.api.names import FIELD_MANAGER
+from lynq.api.nesting import depth_checked
 from lynq.core.node.ignore_fields.select import FieldsTree, subtract_fields
 from lynq.core.node.ownership import ANNOTATIONS, LABELS
 
@@ -37,7 +38,9 @@ def has_other_managers(metadata: Metadata) -> bool:
 
 def owned_fields(metadata: Metadata) -> dict[str, Any]:
     """Return the fields that we own, by Apply or by Update, as one tree in the form of FieldsV1."""
-    return _union(msgspec.json.decode(entry.fields_v1) for entry in _own_entries(metadata))
+    return _union(
+        msgspec.json.decode(depth_checked(entry.fields_v1)) for entry in _own_entries(metadata)
+    )
 
 
 def owned_fields_digest(metadata: Metadata) -> bytes:
@@ -58,7 +61,7 @@ def unignored_fields_digest(metadata: Metadata, ignored: FieldsTree) -> bytes:
     digest = blake2b(digest_size=_DIGEST_BYTES)
     entries = _own_entries(metadata)
     for entry in entries:
-        fields = msgspec.json.decode(entry.fields_v1, type=dict[str, Any])
+        fields = msgspec.json.decode(depth_checked(entry.fields_v1), type=dict[str, Any])
         kept = _union((subtract_fields(fields, ignored), _marks(fields)))
         digest.update(f"{entry.operation} {entry.api_version} ".encode())
         digest.update(msgspec.json.encode(kept, order="sorted"))

@@ -22,6 +22,7 @@ from lynq.api import CreationPolicy, LynqNode, TResource
 from lynq.api.installation_key import NO_KEY, KeyState
 from lynq.api.names import ANNOTATION_REFUSED_RESOURCES, ANNOTATION_ROLLOUT_UPDATE_START
 from lynq.api.naming import LABEL_LIMIT, NAME_LIMIT, is_namespace_name
+from lynq.api.nesting import depth_checked
 from lynq.api.text import printable
 from lynq.api.wire import EPOCH, parse_rfc3339, unix_nanoseconds
 from lynq.core.node.objects import ObjectRef
@@ -242,7 +243,7 @@ def _changed_at(node: LynqNode) -> int:
 def _refused(node: LynqNode) -> Mapping[str, str]:
     text = node.metadata.annotations.get(ANNOTATION_REFUSED_RESOURCES, "{}")
     try:
-        return msgspec.json.decode(text, type=dict[str, str])
+        return msgspec.json.decode(depth_checked(text), type=dict[str, str])
     except msgspec.DecodeError:
         # Edited by hand; the hub restores it.
         return {}

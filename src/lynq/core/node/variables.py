@@ -10,6 +10,7 @@ from lynq.api.names import (
     ANNOTATION_HUB_ID,
     TRUE,
 )
+from lynq.api.nesting import depth_checked
 from lynq.template.functions.url import to_host
 
 _Extras = dict[str, str | None] | None
@@ -44,7 +45,7 @@ def _extras(text: str) -> dict[str, str]:
     if not text.strip():
         return {}
     try:
-        extras = msgspec.json.decode(text, type=_Extras)
+        extras = msgspec.json.decode(depth_checked(text), type=_Extras)
     except (msgspec.DecodeError, UnicodeError) as error:
         raise VariablesError(
             f"the annotation {ANNOTATION_EXTRA} is not a JSON object of strings ({error}); "

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from lynq.api.nesting import depth_checked
 from lynq.api.reasons import ReadinessReason
 from lynq.core.readiness.fields import Fields, reason_or, with_detail
 from lynq.core.readiness.verdict import (
@@ -143,9 +144,10 @@ def _as_version_2(fields: Fields) -> Fields:
 
     The API server puts them into an annotation, because v1 has no field for them.
     """
+    text = fields.text("metadata", "annotations", _SCALER_CONDITIONS)
     try:
-        items = json.loads(fields.text("metadata", "annotations", _SCALER_CONDITIONS) or "[]")
-    except (ValueError, RecursionError):
+        items = json.loads(depth_checked(text or "[]"))
+    except ValueError:
         items = []
     return Fields({"status": {"conditions": items}})
 

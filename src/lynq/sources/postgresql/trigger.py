@@ -15,6 +15,7 @@ import hashlib
 
 import msgspec
 
+from lynq.api.nesting import depth_checked
 from lynq.sources.errors import InvalidSettings
 from lynq.sources.postgresql.settings import DIALECT
 from lynq.sources.query import Table, check_name
@@ -117,7 +118,7 @@ def uids_in(payload: str, column: str) -> frozenset[str] | None:
     Any client of the database can send any payload.
     """
     try:
-        decoded = msgspec.json.decode(payload, type=_Payload)
+        decoded = msgspec.json.decode(depth_checked(payload), type=_Payload)
     except (msgspec.DecodeError, UnicodeError):
         return None
     return frozenset(decoded.uids) if decoded.column == column and decoded.uids else None

@@ -9,6 +9,7 @@ import math
 import re
 from typing import NoReturn, Protocol, runtime_checkable
 
+from lynq.api.nesting import exceeds_depth
 from lynq.template.environment import Context
 from lynq.template.errors import FunctionError, LimitError
 from lynq.template.functions.runes import REPLACEMENT, valid
@@ -303,7 +304,6 @@ class _Scanner:
 
 _GO_DEPTH = 10_000
 _ITEM_BYTES = 64
-_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -350,28 +350,15 @@ _DECODER = json.JSONDecoder(parse_int=_number, parse_float=_number, parse_consta
 
 def _check_size(context: Context, text: str) -> None:
     """Check the limits by the structural characters, before a value is built."""
-    brackets = text.count("[") + text.count("{")
-    items = brackets + text.count(",")
+    items = text.count("[") + text.count("{") + text.count(",")
     context.limits.check_items(items)
     context.charge(len(text) + items * _ITEM_BYTES)
-    if brackets <= context.limits.value_depth:
+    deepest = context.limits.value_depth
+    if not exceeds_depth(text, deepest):
         return
-    depth = _depth(text)
-    if depth > _GO_DEPTH:
+    if exceeds_depth(text, _GO_DEPTH):
         raise FunctionError("invalid character '[' exceeded max depth")
-    if depth > context.limits.value_depth:
-        raise LimitError(f"JSON nested deeper than the limit of {context.limits.value_depth}")
-
-
-def _depth(text: str) -> int:
-    depth = deepest = 0
-    for match in _STRING_OR_BRACKET.finditer(text):
-        if match[0] in "[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif match[0] in "]}":
-            depth -= 1
-    return deepest
+    raise LimitError(f"JSON nested deeper than the limit of {deepest}")
 
 
 def _replace_surrogates(value: object) -> object:
