@@ -13,12 +13,14 @@ from functools import cache, singledispatch
 from inspect import cleandoc, getsource
 from itertools import pairwise
 from textwrap import dedent
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import msgspec
 from msgspec import NODEFAULT, Struct, inspect
 
 from lynq.api.wire import Wire
+
+_BLANK_LINES: Final = re.compile(r"\n\s*\n")
 
 
 @cache
@@ -38,7 +40,7 @@ def class_doc(cls: type) -> str:
 
 def unwrap(text: str) -> str:
     """Join the lines of each paragraph: kubectl wraps them to the width of the terminal."""
-    paragraphs = re.split(r"\n\s*\n", cleandoc(text))
+    paragraphs = _BLANK_LINES.split(cleandoc(text))
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 

@@ -19,6 +19,7 @@ _SECONDS: Final = 1.0
 _NO_FILES: Final = 4
 """The directive of cobra, whose protocol kubectl speaks: do not offer files."""
 _FILES: Final = 0
+_CAPITALS: Final = re.compile("[A-Z]+")
 _KINDS: Final = {"HUB": "hub", "FORM": "form", "NODE": "node", "UID": "node"}
 
 
@@ -82,7 +83,7 @@ def _kinds_of(parameter: click.Parameter) -> tuple[str, ...]:
     name = (parameter.name or "").removesuffix("_name")
     if name == "namespace":
         return ("namespace",)
-    words = [*re.findall("[A-Z]+", parameter.metavar or ""), name.upper()]
+    words = [*_CAPITALS.findall(parameter.metavar or ""), name.upper()]
     return tuple(dict.fromkeys(_KINDS[word] for word in words if word in _KINDS))
 
 

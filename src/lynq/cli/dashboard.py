@@ -19,7 +19,7 @@ from lynq.kube import ClusterConfig, load_config
 from lynq.telemetry import Address, ListenError
 from lynq.tls.context import CertificateFiles
 
-_WEB_ADDRESS: Final = re.compile(r"https?://[^\s/?#]+[^\s?#]*")
+_WEB_ADDRESS: Final = re.compile(r"https?://[^\s/?#][^\s?#]*")
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 

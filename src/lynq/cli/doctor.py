@@ -18,7 +18,7 @@ from lynq.core.health.checks import CheckResult, Severity, worst
 
 _EVERY = 2.0
 """Seconds between two rounds of --wait."""
-_AGE = re.compile(r"\d+ s\b")
+_AGE = re.compile(r"(?<!\d)\d+ s\b")
 _ACCOUNT = re.compile(r"[^/:\s]+/[^/:\s]+")
 
 

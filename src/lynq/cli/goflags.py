@@ -24,7 +24,7 @@ _SECONDS: Final = {
     "m": 60.0,
     "h": 3600.0,
 }
-_PART: Final = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
+_PART: Final = re.compile(r"(\d++(?:\.\d*+)?|\.\d++)(ns|us|µs|μs|ms|s|m|h)")
 _TRUE: Final = ("1", "t", "T", "true", "TRUE", "True")
 _FALSE: Final = ("0", "f", "F", "false", "FALSE", "False")
 _LEVELS: Final = ("debug", "info", "warn", "error", "panic")
@@ -80,10 +80,12 @@ def duration(text: str) -> timedelta:
     """Parse a duration such as 10m, 90s or 1h30m."""
     if text == "0":
         return timedelta()
-    parts = list(_PART.finditer(text))
-    if not parts or "".join(part[0] for part in parts) != text:
+    position, seconds = 0, 0.0
+    while part := _PART.match(text, position):
+        seconds += float(part[1]) * _SECONDS[part[2]]
+        position = part.end()
+    if not text or position < len(text):
         raise click.BadParameter(f"{text!r} is not a duration: use 90s, 10m or 1h30m")
-    seconds = sum(float(part[1]) * _SECONDS[part[2]] for part in parts)
     if seconds > LONGEST_TIMESTAMP.total_seconds():
         raise click.BadParameter(
             f"{text!r} is longer than {LONGEST_TIMESTAMP.days} days, the maximum"

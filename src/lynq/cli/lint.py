@@ -28,7 +28,7 @@ REASONS: Final = {
     UNUSED_COLUMN: UNUSED_COLUMN_REASON,
 }
 """Why each rule exists."""
-_COMMENT: Final = re.compile(r"#(?:.*\s)?lynq-lint:\s*disable=([\w-]+(?:\s*,\s*[\w-]+)*)")
+_COMMENT: Final = re.compile(r"(?<=[#\s])lynq-lint:\s*+disable=([\w-]+(?:\s*,\s*[\w-]+)*)")
 _NO_FIELD: Final = re.compile(r"\s*(#.*|---.*)?$")
 
 
@@ -135,8 +135,9 @@ def _disabled_at(document: Document, line: int) -> set[str]:
 
 
 def _rules_in(text: str) -> set[str]:
-    match = _COMMENT.search(text)
-    return _names(match[1]) if match else set()
+    _, _, comment = text.partition("#")
+    matches = list(_COMMENT.finditer(f"#{comment}"))
+    return _names(matches[-1][1]) if matches else set()
 
 
 def _names(text: str) -> set[str]:

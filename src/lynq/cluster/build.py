@@ -22,6 +22,7 @@ from lynq.cluster.progress import ProgressStep
 KUBERNETES = "1.36.3"
 
 _VERSION_PACKAGE = "k8s.io/component-base/version"
+_GO_VERSION = re.compile(r"go(\d+)\.(\d+)")
 _MAJOR, _MINOR, _ = KUBERNETES.split(".")
 
 MIN_GO_VERSION = (1, 26)
@@ -45,7 +46,7 @@ def _version(go: str) -> tuple[int, ...]:
     result = subprocess.run(  # noqa: S603
         [go, "version"], capture_output=True, text=True, check=False, env=build_environment()
     )
-    match = re.search(r"go(\d+)\.(\d+)", result.stdout)
+    match = _GO_VERSION.search(result.stdout)
     return tuple(int(part) for part in match.groups()) if match else (0, 0)
 
 

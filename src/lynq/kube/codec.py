@@ -30,7 +30,7 @@ _MANAGED_FIELDS_OFFSET: Final = 3
 # Up to the next bracket outside of a string, or to the first byte that is not JSON. Possessive: the
 # expression never backtracks.
 _NEXT_BRACKET: Final = re.compile(
-    rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+(?:([\[{])|([\]}])|"|\Z)', flags=re.DOTALL
+    rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+(?:([\[{])|([\]}])|".*+|\Z)', flags=re.DOTALL
 )
 _OPENING: Final = 1
 _CLOSING: Final = 2

@@ -14,12 +14,14 @@ from lynq.api.text import and_more
 _QUOTED: Final = r'"(?:[^"\\]|\\.)*"'
 _NAME: Final = r"[A-Za-z0-9.:/_-]+"
 _TYPE_ERROR: Final = re.compile(
-    r"(?P<path>\.[^\s:]*): expected (?P<expected>string|boolean|map|list|"
+    r"(?<![^\s:])[^\s:.]*+(?P<path>\.[^\s:]*+): expected (?P<expected>string|boolean|map|list|"
     r"numeric \(int or float\)), got (?P<got>.?)(?P<rest>[^\s]*)"
 )
 _UNMARSHAL: Final = re.compile(
-    r"json: cannot unmarshal (?P<got>string|number|bool|array|object)[^\n]*? into Go "
-    r"(?:struct field (?P<path>[\w.\[\]]+)|value) of type (?P<expected>[\w.\[\]{}*]+)"
+    # Only the first such text of a line is tried: the rest of the line is the same for all.
+    r"^(?>.*?json: cannot unmarshal (?P<got>string|number|bool|array|object)).*? into Go "
+    r"(?:struct field (?P<path>[\w.\[\]]+)|value) of type (?P<expected>[\w.\[\]{}*]+)",
+    re.MULTILINE,
 )
 _VALUE: Final = re.compile(
     r"(?P<kind>(?:Invalid|Unsupported|Duplicate) value|Not found): "
@@ -27,7 +29,8 @@ _VALUE: Final = re.compile(
     re.DOTALL,
 )
 _IMMUTABLE: Final = "field is immutable"
-_REQUESTED: Final = re.compile(r"(?<=requested: )(?P<amounts>\S+=\S+?)(?=, used: |$)")
+_REQUESTED: Final = re.compile(r"(?<=requested: )(?P<amounts>\S++)(?= used: |$)")
+_AMOUNT: Final = re.compile(r"=[^,]*")
 _LIMIT: Final = re.compile(r"(?<= but )(limit|request) is \S+?(?=[.,]?(?:\s|$))")
 
 _GO_TYPES: Final = {'"': "string", "m": "map", "[": "list", "t": "boolean", "f": "boolean"}
@@ -52,7 +55,7 @@ def explanation(message: str, causes: Iterable[tuple[str, str]] = ()) -> str:
     fields = [f"{field}: {_without_value(text)}" for field, text in causes if field and text]
     if fields:
         return and_more(fields, separator="; ")
-    text = _REQUESTED.sub(lambda match: re.sub(r"=[^,]*", "", match["amounts"]), message)
+    text = _REQUESTED.sub(lambda match: _AMOUNT.sub("", match["amounts"]), message)
     return _without_value(_LIMIT.sub(r"\1 is not", text))
 
 

@@ -13,6 +13,7 @@ from http import HTTPStatus
 from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from lynq.api.text import and_more
 from lynq.kube.denials import denial, explanation
@@ -20,11 +21,17 @@ from lynq.kube.denials import denial, explanation
 # ruff: noqa: N818 - the API server's own names of its reasons
 
 
+_MAX_TEXT = 4096
+"""The characters of a message, and of the field of a cause, that are kept."""
 _MAX_NAMED = 5
 """The fields or managers that a message lists before "and N more"."""
 
 _CONFLICT = re.compile(r'conflict with "((?:[^"\\]|\\.)*)"')
-_SET_VALUE = re.compile(r'\[=(?:"(?:[^"\\]|\\.)*"\]|.*?\](?=$|[.\[]))')
+_SET_VALUE = re.compile(
+    # An element without an end is dropped with all that follows: it is a value.
+    r'\[=(?:"(?:[^"\\]|\\.)*+"\]|.*?(?:\](?=\Z|[.\[])|\Z))',
+    re.DOTALL,
+)
 _DENIED = re.compile(
     r' User "[^"]*" cannot (?P<verb>[a-z:-]+) resource "(?P<resource>[a-z0-9/.-]+)"'
     r' in API group "(?P<group>[a-z0-9.-]*)"'
@@ -333,11 +340,22 @@ def from_status(
 ) -> ApiError:
     """Return the exception for a Status: by its reason if that is more specific than the code."""
     kind = _BY_REASON.get(status.reason) or _BY_CODE.get(status.code, ApiError)
+    status = _shortened(status)
     if any(text in status.message for text in _ETCD_TOO_LARGE):
         kind = RequestTooLarge
     if retry_after is None and status.details.retry_after_seconds:
         retry_after = float(status.details.retry_after_seconds)
     return kind(status, verb=verb, path=path, retry_after=retry_after)
+
+
+def _shortened(status: Status) -> Status:
+    """Return a Status whose texts can be searched; the API server quotes values of any length."""
+    causes = [
+        replace(cause, message=cause.message[:_MAX_TEXT], field=cause.field[:_MAX_TEXT])
+        for cause in status.details.causes or ()
+    ]
+    details = replace(status.details, causes=causes)
+    return replace(status, message=status.message[:_MAX_TEXT], details=details)
 
 
 def plain_status(code: int, text: str) -> Status:

@@ -9,13 +9,16 @@ from typing import Final
 
 from lynq.sources.errors import Endpoint, StatementFailed, StatementRefused
 
-_IGNORED: Final = re.compile(
-    r"""
-    '(?:[^'\\]|''|\\.)*' | "(?:[^"\\]|""|\\.)*" | `[^`]*`  # texts and quoted names
-    | --[^\n]* | \#[^\n]* | /\*(?!!).*?\*/                  # comments
-    """,
-    re.VERBOSE | re.DOTALL,
-)
+_BEGINNING: Final = re.compile(r"""['"`#]|--|/\*""")
+_IGNORED: Final = {
+    "'": re.compile(r"'(?:[^'\\]|''|\\.)*'", re.DOTALL),
+    '"': re.compile(r'"(?:[^"\\]|""|\\.)*"', re.DOTALL),
+    "`": re.compile(r"`[^`]*`"),
+    "#": re.compile(r"#[^\n]*"),
+    "--": re.compile(r"--[^\n]*"),
+    "/*": re.compile(r"/\*.*?\*/", re.DOTALL),
+}
+"""Texts, quoted names and comments, by their beginning."""
 _ACCEPTED: Final = ("INSERT", "UPDATE", "DELETE")
 
 
@@ -29,10 +32,30 @@ def check_statement(statement: str) -> None:
     """Raise StatementRefused unless the statement can be rolled back."""
     if "/*!" in statement or "$$" in statement:
         raise StatementRefused("executable comments and dollar quotes are not accepted")
-    text = _IGNORED.sub(" ", statement).strip().removesuffix(";").rstrip()
+    text = _without_ignored(statement).strip().removesuffix(";").rstrip()
     word = text.split(None, 1)[0].upper() if text else ""
     if word not in _ACCEPTED:
         found = f"{word} is not" if word else "the statement is not"
         raise StatementRefused(f"{found} INSERT, UPDATE or DELETE")
     if ";" in text:
         raise StatementRefused("only one statement is accepted")
+
+
+def _without_ignored(statement: str) -> str:
+    """Replace texts, quoted names and comments by a space.
+
+    Behind a beginning without an end, no other of its kind has an end: it is not looked for again.
+    """
+    parts: list[str] = []
+    unending: set[str] = set()
+    copied = position = 0
+    while beginning := _BEGINNING.search(statement, position):
+        kind, start = beginning[0], beginning.start()
+        ignored = None if kind in unending else _IGNORED[kind].match(statement, start)
+        if ignored is None:
+            unending.add(kind)
+            position = start + 1
+        else:
+            parts.append(statement[copied:start])
+            copied = position = ignored.end()
+    return " ".join([*parts, statement[copied:]])

@@ -1,6 +1,7 @@
 """Private keys in the PEM forms that Go uses, and the certificates beside them."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,12 +19,12 @@ _EXPONENT: Final = 65537
 _DSA_BITS: Final = 2048
 _RSA_BITS: Final = 4096
 _SUFFIX: Final = " PRIVATE KEY"
-_PEM: Final = re.compile(
-    rb"(?:\A|(?<=\n))-----BEGIN ([^\r\n]*)-----[ \t]*\r?\n"
-    rb"((?:[^\r\n:-]*:[^\n]*\n)*)"
-    rb"((?:(?!-----BEGIN ).)*?)-----END \1-----[ \t]*\r?(?=\n|\Z)",
-    re.DOTALL,
-)
+_MOST_BYTES: Final = 128 * 1024
+"""Bytes of a text in which a block is found; a block is much smaller."""
+_BEGIN: Final = b"-----BEGIN "
+_DASHES: Final = b"-----"
+_HEADERS: Final = re.compile(rb"(?:[^\r\n:-]*+:[^\n]*+\n)*+")
+_LINE_END: Final = re.compile(rb"[ \t]*+\r?+(?:\n|\Z)")
 _SPACES: Final = re.compile(rb"[ \t]+")
 _FORMS: Final = {
     "RSA": rsa.RSAPrivateKey,
@@ -42,13 +43,39 @@ class Block:
 
 def read_block(text: str) -> Block | None:
     """Find the first valid PEM block; text before it is ignored."""
-    for match in _PEM.finditer(to_bytes(text)):
+    for kind, body in _blocks(to_bytes(text)[:_MOST_BYTES]):
         try:
-            data = decode_base64(_SPACES.sub(b"", match[3]))
+            data = decode_base64(_SPACES.sub(b"", body))
         except FunctionError:
             continue
-        return Block(from_bytes(match[1]), data)
+        return Block(from_bytes(kind), data)
     return None
+
+
+def _blocks(text: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Yield type and body of each block, in one pass: a block ends before the next one begins."""
+    before, *sections = text.split(_BEGIN)
+    for section in sections:
+        is_line = not before or before.endswith(b"\n")
+        before = section
+        line, newline, rest = section.partition(b"\n")
+        line = line.removesuffix(b"\r").rstrip(b" \t")
+        if not (is_line and newline and line.endswith(_DASHES) and b"\r" not in line):
+            continue
+        kind = line.removesuffix(_DASHES)
+        headers = _HEADERS.match(rest)
+        body = rest[headers.end() :] if headers else rest
+        end = _end(body, b"-----END " + line)
+        if end >= 0:
+            yield kind, body[:end]
+
+
+def _end(body: bytes, mark: bytes) -> int:
+    """Return the position of the first mark at the end of a line; -1 if there is none."""
+    at = body.find(mark)
+    while at >= 0 and not _LINE_END.match(body, at + len(mark)):
+        at = body.find(mark, at + len(mark))
+    return at
 
 
 def make_rsa_key(bits: int) -> rsa.RSAPrivateKey:

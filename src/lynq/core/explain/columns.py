@@ -17,8 +17,8 @@ from lynq.core.form.templates import PlacedResource, TemplateText, placed_resour
 from lynq.template import TemplateError, referenced_variables
 
 _SECRET: Final = "Secret"  # noqa: S105 - a kind
-_SELECTOR: Final = re.compile(r"\[[^\]]*\]")
-_FIELD: Final = re.compile(r"(?<![\w/.-])\.?([A-Za-z]\w*(?:\.[\w-]+|\[[^\]\s]*\])+)")
+_SELECTOR: Final = re.compile(r"\[[^\]]*(?:\]|\Z)")
+_FIELD: Final = re.compile(r"(?<![\w/.-])\.?([A-Za-z]\w*(?:\.[\w-]+|\[[^\]\s]{0,253}\])+)")
 _RENDERED_FIELD: Final = re.compile(r" could not be rendered: (?P<field>[^\s,:]+)")
 
 

@@ -8,8 +8,7 @@ from typing import Any, Final
 from lynq.api.names import FIELD_MANAGER
 from lynq.core.plan.fields import FieldChange, field_changes
 
-_ITEM: Final = re.compile(r"\[(?:name=[^\]]*|\d+)\]")
-_KEY: Final = re.compile(r"\[([^\]]+)\]")
+_BRACKET: Final = re.compile(r"\[([^\]]*)(?:\]|\Z)")
 _LIST_KEYS: Final = ("k:", "v:", "i:")
 
 
@@ -65,7 +64,7 @@ def _owners(live: Mapping[str, Any]) -> dict[str, set[str]]:
 
 
 def _managers(path: str, owners: Mapping[str, set[str]]) -> tuple[str, ...]:
-    wanted = _KEY.sub(r".\1", _ITEM.sub("[]", path).replace("[]", "\0")).replace("\0", "[]")
+    wanted = _BRACKET.sub(_as_owned, path)
     managers = {
         manager
         for owned, names in owners.items()
@@ -73,3 +72,10 @@ def _managers(path: str, owners: Mapping[str, set[str]]) -> tuple[str, ...]:
         for manager in names
     }
     return tuple(sorted(managers))
+
+
+def _as_owned(bracket: re.Match[str]) -> str:
+    """Return an item of a list or a key in brackets as the paths of managed fields have it."""
+    inside = bracket[1]
+    is_item = not inside or inside.startswith("name=") or inside.isdecimal()
+    return "[]" if is_item else f".{inside}"

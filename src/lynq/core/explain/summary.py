@@ -18,7 +18,7 @@ from lynq.core.explain.node import explain_node
 
 READY: Final = "Ready"
 _PENDING: Final = "Progressing"
-_TERM: Final = re.compile(r"\s*(?P<key>[A-Za-z]+)\s*(?P<operator>!?=)\s*(?P<value>[^,]*?)\s*")
+_TERM: Final = re.compile(r"(?P<key>[A-Za-z]+)\s*+(?P<operator>!?=)\s*+(?P<value>[^,]*)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ def parse_filter(text: str) -> Callable[[Filterable], bool]:
     """Return the predicate of `state=Failed,form=web`; `!=` negates, `*` is any text."""
     terms = []
     for part in filter(str.strip, text.split(",")):
-        match = _TERM.fullmatch(part)
+        match = _TERM.fullmatch(part.strip())
         if match is None:
             raise FilterError(f'"{part.strip()}" is not KEY=VALUE or KEY!=VALUE')
         if match["key"] not in FILTER_KEYS:

@@ -21,7 +21,6 @@ from lynq.template import (
 
 _WHOLE_ROW: Final = re.compile(r"(?<![\w.)\]\"`])\.(?![\w.])|\$(?![\w.])")
 """All variables at once, as in `toJson .`."""
-_ACTION: Final = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 _FALLBACKS: Final = frozenset({"default", "coalesce", "ternary", "empty", "hasKey", "fail", "dig"})
 _CONDITION: Final = re.compile(r"\{\{-?\s*(if|with|range)\b")
 _TYPED: Final = re.compile(r"\|\s*(int|int64|float64|float|atoi|bool)\s*-?\}\}\s*$")
@@ -163,9 +162,17 @@ def unused_columns(hub: HubSpec, forms: Iterable[FormSpec]) -> Iterator[Finding]
     used: set[str] = set()
     for form in forms:
         for text in (text for placed in placed_resources(form) for text in templates_of(placed)):
-            if any(_WHOLE_ROW.search(action) for action in _ACTION.findall(text.source)):
+            if any(_WHOLE_ROW.search(action) for action in _actions(text.source)):
                 return
             used.update(_variables(text.source))
     for variable in sorted(hub.extra_value_mappings.keys() - used):
         path = at_key("spec.extraValueMappings", variable)
         yield Finding(UNUSED_COLUMN, path, f"no form of the files uses .{variable}")
+
+
+def _actions(source: str) -> Iterator[str]:
+    """Yield the text between each pair of braces."""
+    start = source.find("{{")
+    while start >= 0 and (end := source.find("}}", start)) >= 0:
+        yield source[start:end]
+        start = source.find("{{", end)

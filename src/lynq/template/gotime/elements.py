@@ -14,6 +14,7 @@ _SHORT_WEEKDAYS: Final = tuple(name[:3] for name in WEEKDAYS)
 _NUMBER: Final = re.compile(r"[+-]?[0-9]*\Z")
 _FRACTION: Final = re.compile(r"[.,][0-9]+")
 _SIGNED: Final = re.compile(r"[+-]0*[0-9]{1,2}(?![0-9])")
+_DIGITS: Final = re.compile(r"[0-9]+")
 _PAIR: Final = re.compile(r"[0-9]{2}")
 _CAPITALS: Final = re.compile(r"[A-Z]{0,6}")
 _LAST_TWO_DIGIT_YEAR: Final = 69
@@ -58,7 +59,7 @@ class Reading:
 
     def digits(self, most: int, *, exact: bool = False) -> int:
         """Consume one to `most` digits, or exactly `most`."""
-        match = re.match(f"[0-9]{{1,{most}}}", self.rest)
+        match = _DIGITS.match(self.rest[:most])
         if match is None or (exact and len(match[0]) < most):
             raise BadValue
         return int(self.take(len(match[0])))
