@@ -18,6 +18,7 @@ _MAX_HEAD: Final = 64 * 1024
 """Bytes of the status line and the headers, or of one line between chunks."""
 _STATUS_LINE: Final = re.compile(r"HTTP/1\.([01]) ([1-9][0-9]{2})(?: |\r|$)")
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_LENGTH: Final = re.compile(r"[0-9]{1,18}")
 _CHUNK_SIZE: Final = re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;|$)")
 _UNTIL_CLOSED: Final = -1
 _FIRST_FINAL: Final = 200
@@ -121,7 +122,7 @@ class ResponseParser:
             self._chunked = True
         elif length is None:
             self._remaining = _UNTIL_CLOSED
-        elif length.isdecimal() and length.isascii():
+        elif _LENGTH.fullmatch(length):
             self._remaining = int(length)
             self.complete = not self._remaining
         else:

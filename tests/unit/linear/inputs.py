@@ -11,8 +11,8 @@ UNITS: tuple[str, ...] = (
     '"', "'", "`", "(", ")", "[", "]", "{", "}", "<", "=", "!", "%", "$", "#", "@", "*", "?", "|",
     "\x00", "\ud800", "ab ", "a.", "a-", ".a", "a:", "a:b\n", "a=b,", "k: v\n", "0.", "1e", "-0",
     "1h", "00", "%4", "\\\\", '\\"', "\\u", '""', '"a"', "a[0].", "[a", "[=", "[]", "{}", "{{",
-    "}}", "{{ .a }}", "{{-", "((", "(?", "[[:", "\\p{L}", "\\Q", "..", "::", "//", "a/b", "://", "@a",
-    " a = b,", " | a", "$.a", "?(@.a", "&&", ": expected string, got ", "requested: a=",
+    "}}", "{{ .a }}", "{{-", "((", "(?", "[[:", "\\p{L}", "\\Q", "..", "::", "//", "a/b", "://",
+    "@a", " a = b,", " | a", "$.a", "?(@.a", "&&", ": expected string, got ", "requested: a=",
     "Invalid value: ",
     "denied ", "-----BEGIN X-----\n", "-----END X-----\n", "---\n", "~", "^",
     "&", "\u2028", "#x", "T0", "2024-01-01", "usage per ", "json: cannot unmarshal ",
@@ -145,12 +145,12 @@ _CATEGORIES = {
 
 def _is_in(char: str, items: Any) -> bool:
     is_negated = str(items[0][0]) == "NEGATE"
-    return is_negated != any(_fits(char, *item) for item in items)
+    return bool(is_negated != any(_fits(char, *item) for item in items))
 
 
 def _fits(char: str, operator: Any, value: Any) -> bool:
     if str(operator) == "LITERAL":
-        return ord(char) == value
+        return bool(ord(char) == value)
     if str(operator) == "RANGE":
         return bool(value[0] <= ord(char) <= value[1])
     if str(operator) == "CATEGORY":

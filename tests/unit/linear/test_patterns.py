@@ -101,9 +101,9 @@ def problems(place: Place) -> Iterator[str]:
 
 
 def inputs(pattern: Any) -> Iterator[Callable[[int], str]]:
-    yield from (partial(family, unit) for unit in UNITS)
     if isinstance(pattern, re.Pattern):
         yield from pumps(pattern)
+    yield from (partial(family, unit) for unit in UNITS)
 
 
 def call(pattern: Any, method: str) -> Callable[[str], object]:
