@@ -242,10 +242,13 @@ def _header_lines(
 ) -> str | None:
     """Return the lines of all headers, which replace the defaults of the same name.
 
+    An impersonation replaces the default one as a whole: a user without groups gets none of it.
     None if a header contains the end of a line.
     """
     names = {name.lower() for name, _ in headers}
     pairs = [("Host", host), *headers]
+    if "impersonate-user" in names:
+        defaults = tuple(pair for pair in defaults if not pair[0].startswith("Impersonate-"))
     pairs += [pair for pair in defaults if pair[0].lower() not in names]
     lines = "".join(f"{name}: {value}\r\n" for name, value in pairs)
     return lines if lines.count("\r") == lines.count("\n") == len(pairs) else None

@@ -314,6 +314,30 @@ async def test_header_value_cannot_begin_another_line(user: str) -> None:
     assert server.heads == []
 
 
+async def test_impersonation_replaces_that_of_the_kubeconfig() -> None:
+    admin = Impersonation("admin", uid="7", groups=("system:masters",), extra=(("scopes", "all"),))
+    async with serving(echo) as server:
+        config = ClusterConfig(server.url, impersonate=admin)
+        async with Client.connect(config) as client:
+            await client.acting_as("bob", ()).raw("/version")
+            await client.acting_as("eve", ("team",)).raw("/version")
+            await client.raw("/version")
+    impersonations = [
+        sorted(line for line in head.split(b"\r\n") if line.lower().startswith(b"impersonate-"))
+        for head in server.heads
+    ]
+    assert impersonations == [
+        [b"Impersonate-User: bob"],
+        [b"Impersonate-Group: team", b"Impersonate-User: eve"],
+        [
+            b"Impersonate-Extra-scopes: all",
+            b"Impersonate-Group: system:masters",
+            b"Impersonate-Uid: 7",
+            b"Impersonate-User: admin",
+        ],
+    ]
+
+
 @pytest.mark.parametrize("path", ["/version HTTP/1.1\r\nX: y", "/a b"])
 async def test_path_cannot_end_the_request_line(path: str) -> None:
     async with serving(echo) as server, Client.connect(ClusterConfig(server.url)) as client:
