@@ -22,7 +22,7 @@ import asyncpg
 import pytest
 
 from databases import ServerError
-from lynq.cluster.layout import ClusterError
+from lynq.cluster import ClusterError
 from lynq.kube.errors import ConnectionFailed
 from waiting import DeadlineError, InvariantError
 

@@ -7,9 +7,9 @@ from functools import partial
 import pytest
 
 import databases
-from cluster.controllers.environment import Environment
 from cluster.controllers.hub.test_databases import create_login, source
 from databases import Server
+from operated.environment import Environment
 
 Execute = Callable[..., Awaitable[None]]
 
@@ -32,7 +32,7 @@ async def running_tenants(env: Environment, confirm_after: str = "1s") -> AsyncI
 
 
 async def read(env: Environment, *rows: tuple[str | None, object, str]) -> None:
-    env.set_rows(*rows)  # type: ignore[arg-type]
+    env.set_rows(*rows)
     await env.force_sync()
 
 
