@@ -14,6 +14,7 @@ from unit.core.hub.fixtures import (
     ARow,
     Cluster,
     a_hub,
+    an_unguarded_hub,
     deleted,
     planned,
     rows,
@@ -54,7 +55,8 @@ def test_table_in_which_one_active_row_is_left_is_within_the_limits() -> None:
 
 
 def test_disabled_guard_deletes_the_nodes_of_an_emptied_table() -> None:
-    assert len(planned(running("a", "b"), rows(), WEB).deletes) == 2
+    plan = planned(running("a", "b"), rows(), WEB, hub=an_unguarded_hub())
+    assert len(plan.deletes) == 2
 
 
 def test_tenant_that_is_being_deleted_does_not_count() -> None:

@@ -22,7 +22,17 @@ from lynq.core.hub.events import (
     row_rejected,
     update_event,
 )
-from unit.core.hub.fixtures import ARow, Cluster, a_form, a_hub, planned, resource, rows, synced
+from unit.core.hub.fixtures import (
+    ARow,
+    Cluster,
+    a_form,
+    a_hub,
+    an_unguarded_hub,
+    planned,
+    resource,
+    rows,
+    synced,
+)
 
 
 def of_kind(name: str, kind: str) -> Any:
@@ -126,7 +136,8 @@ def test_protected_nodes_without_row_are_reported_together_and_each() -> None:
     )
     assert protected_without_row(plan.protected[0]) == event
     cluster.edit("b-web", annotations={"lynq.sh/protect": "true"})
-    [event] = ongoing_events(a_hub(), planned(cluster, [], a_form()))
+    hub = an_unguarded_hub()
+    [event] = ongoing_events(hub, planned(cluster, [], a_form(), hub=hub))
     assert event.message == (
         "2 LynqNodes and their objects are kept, although their rows or forms do not exist or are "
         "inactive: they have the annotation lynq.sh/protect: a-web, b-web; remove the annotation "

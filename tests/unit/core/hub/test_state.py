@@ -10,7 +10,17 @@ from lynq.api.names import ANNOTATION_APPROVE_DELETION, ANNOTATION_FORCE_SYNC
 from lynq.core.hub.diff import NodeDeletion
 from lynq.core.hub.state import ExecutionResult, PlanExecution, PlanState, ReadState, UserRequests
 from lynq.core.hub.write_window import MAX_WINDOW
-from unit.core.hub.fixtures import NOON, Cluster, a_form, a_hub, at, planned, rows, synced
+from unit.core.hub.fixtures import (
+    NOON,
+    Cluster,
+    a_form,
+    a_hub,
+    an_unguarded_hub,
+    at,
+    planned,
+    rows,
+    synced,
+)
 
 
 def an_execution() -> PlanExecution:
@@ -74,7 +84,8 @@ def test_row_that_changed_again_does_not_keep_its_place() -> None:
 def test_deletion_that_waits_alternates_with_new_writes() -> None:
     cluster = Cluster()
     synced(cluster, rows("a", "b"), a_form())
-    waiting = PlanExecution.of(a_hub(), planned(cluster, (), a_form()), NOON)
+    hub = an_unguarded_hub()
+    waiting = PlanExecution.of(hub, planned(cluster, (), a_form(), hub=hub), NOON)
     plan = planned(cluster, rows("c", "d"), a_form())
     execution = PlanExecution.of(a_hub(), plan, NOON, replaced=waiting)
     assert names(execution) == ["c", "a", "d", "b"]
@@ -83,7 +94,7 @@ def test_deletion_that_waits_alternates_with_new_writes() -> None:
 def test_deletions_that_wait_keep_their_order() -> None:
     cluster = Cluster()
     synced(cluster, rows("a", "b"), a_form())
-    plan = planned(cluster, (), a_form())
+    plan = planned(cluster, (), a_form(), hub=an_unguarded_hub())
     waiting = PlanExecution.of(a_hub(), plan, NOON)
     waiting.remaining.reverse()
     assert names(PlanExecution.of(a_hub(), plan, NOON, replaced=waiting)) == ["b", "a"]
