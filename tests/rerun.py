@@ -75,7 +75,8 @@ class Reruns:
         return report
 
     def _may_pass_again(self, item: pytest.Item, error: BaseException | None) -> bool:
-        uses_servers = any(item.path.is_relative_to(folder) for folder in self._servers)
+        is_among_servers = any(item.path.is_relative_to(folder) for folder in self._servers)
+        uses_servers = is_among_servers or item.get_closest_marker("server")
         if not uses_servers or item.get_closest_marker("history"):
             return False
         return may_pass_again(error, depends_on_time=bool(item.get_closest_marker("timing")))
