@@ -2,8 +2,8 @@
 """Small wrong changes of a function: the mutation operators of `make mutants`.
 
 An operator replaces one node of a syntax tree by another one of a type that Python accepts there.
-Each mutant differs from the source in one place. Messages are not mutated: texts of strings, and
-the arguments of exceptions.
+Each mutant differs from the source in one place. Messages are not mutated: texts of strings, lines
+of the log, and the arguments of exceptions.
 
 | operator | example |
 |---|---|
@@ -118,7 +118,7 @@ def _mutable_nodes(function: Function) -> list[ast.AST]:
 
 
 def _walk(node: ast.AST) -> Iterator[ast.AST]:
-    if isinstance(node, ast.Raise | ast.JoinedStr):
+    if isinstance(node, ast.Raise | ast.JoinedStr) or _is_logged(node):
         return
     yield node
     for name, value in ast.iter_fields(node):
@@ -127,6 +127,14 @@ def _walk(node: ast.AST) -> Iterator[ast.AST]:
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST):
                 yield from _walk(child)
+
+
+def _is_logged(node: ast.AST) -> bool:
+    match node:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name("_log")))):
+            return True
+        case _:
+            return False
 
 
 def _replacements(node: ast.AST) -> Iterator[ast.AST]:
