@@ -37,9 +37,7 @@ class ObjectReader:
     async def fetch(self, kind: WatchedKind, ref: ObjectRef) -> Child | None:
         """Read an object from the API server; None if it does not exist."""
         try:
-            obj = await self._client.get(
-                kind.resource, ref.name, ref.namespace or None, into=kind.into
-            )
+            obj = await self._client.get(kind.resource, ref.name, ref.namespace, into=kind.into)
         except NotFound as error:
             self.check_served(kind, error)
             return None
@@ -50,7 +48,7 @@ class ObjectReader:
     ) -> tuple[Child, Mapping[str, Any]] | None:
         """Read the whole object from the API server; None if it does not exist."""
         try:
-            body = await self._client.get(kind.resource, ref.name, ref.namespace or None)
+            body = await self._client.get(kind.resource, ref.name, ref.namespace)
         except NotFound as error:
             self.check_served(kind, error)
             return None

@@ -350,7 +350,7 @@ class Pruner:
             gone = await self._clients.client_for(node).delete(
                 kind.resource,
                 ref.name,
-                ref.namespace or None,
+                ref.namespace,
                 uid=deletion.uid,
                 resource_version=version,
                 propagation="Foreground" if deletion.is_foreground else "Background",

@@ -57,7 +57,7 @@ async def retain(
         kind.resource,
         metadata.name,
         patch,
-        metadata.namespace or None,
+        metadata.namespace,
         manager=FIELD_MANAGER,
         into=kind.into,
     )
@@ -87,7 +87,7 @@ async def release(
             resource,
             ref.name,
             patch,
-            ref.namespace or None,
+            ref.namespace,
             manager=FIELD_MANAGER,
             into=PartialObject,
         )
@@ -96,7 +96,7 @@ async def release(
 
 
 async def _without_fields(client: Client, resource: Resource, metadata: Metadata) -> Metadata:
-    name, namespace = metadata.name, metadata.namespace or None
+    name, namespace = metadata.name, metadata.namespace
     if patch := migration_patch(metadata):
         migrated = await client.patch(
             resource, name, patch, namespace, manager=FIELD_MANAGER, into=PartialObject
@@ -120,7 +120,7 @@ async def _read(
 ) -> Metadata:
     """Read the metadata of an object of the owner; raises ObjectChanged."""
     ref = deletion.item.ref
-    live = await client.get(kind.resource, ref.name, ref.namespace or None, into=PartialObject)
+    live = await client.get(kind.resource, ref.name, ref.namespace, into=PartialObject)
     current = kind.child_of(live).live
     # A second release would find no mark of a replaced body, and remove all of it.
     was_released = deletion.release and not is_owned_by(current, ref, owner, is_listed=True)

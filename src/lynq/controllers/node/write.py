@@ -133,7 +133,7 @@ class ResourceWrite:
 
     async def _answer(self, attempt: WriteAttempt, kind: WatchedKind) -> WriteAttempt:
         resource, ref = kind.resource, self.write.ref
-        name, namespace = ref.name, ref.namespace or None
+        name, namespace = ref.name, ref.namespace
         match attempt.action:
             case ReadMetadata():
                 partial = await self.client.get(resource, name, namespace, into=PartialObject)
@@ -180,7 +180,7 @@ class ResourceWrite:
             case WriteMethod.CREATE:
                 return await self.client.create(resource, obj, manager=manager, into=into)
             case WriteMethod.MERGE:
-                name, namespace = write.ref.name, write.ref.namespace or None
+                name, namespace = write.ref.name, write.ref.namespace
                 return await self.client.patch(
                     resource, name, obj, namespace, manager=manager, into=into
                 )
