@@ -181,7 +181,7 @@ class Environment:
 
     # Rows
 
-    def set_rows(self, *rows: tuple[str | None, int, str], file: str = "rows.db") -> None:
+    def set_rows(self, *rows: tuple[str | None, object, str], file: str = "rows.db") -> None:
         """Replace all rows of the table; the columns are uid, active and plan."""
         with closing(sqlite3.connect(self.directory / file)) as connection, connection:
             connection.execute(f"PRAGMA journal_mode={self.journal_mode}")

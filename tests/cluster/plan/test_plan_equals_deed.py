@@ -25,6 +25,7 @@ from lynq.cli.root import lynq
 from lynq.cluster import LocalCluster
 from lynq.controllers.manager import Process, ProcessSettings
 from lynq.controllers.options import Options
+from lynq.controllers.timing import Timing
 from lynq.kube import Client, load_config
 from lynq.kube.crd_install import install_crd
 from lynq.kube.resource import NAMESPACES
@@ -142,6 +143,10 @@ async def created(client: Client, case: Case, directory: Path) -> Tenant:
     return Tenant(case, env)
 
 
+IDLE_SECONDS = Timing().move_grace.total_seconds() + 3
+"""Longer than an object that leaves its form waits for another form to desire it."""
+
+
 @asynccontextmanager
 async def operator(client: Client, directory: Path, cluster: LocalCluster) -> AsyncIterator[None]:
     """Run the operator until it has written nothing for some seconds."""
@@ -157,7 +162,7 @@ async def operator(client: Client, directory: Path, cluster: LocalCluster) -> As
             last, count = count, len(audit_lines(cluster))
             return count == last
 
-        await eventually(is_idle, within=120, every=5)
+        await eventually(is_idle, within=120, every=IDLE_SECONDS)
         stop.set()
 
 

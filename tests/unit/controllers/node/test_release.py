@@ -86,7 +86,11 @@ def watched(client: Client, resource: Resource = CONFIG_MAPS) -> WatchedKind:
 def ending(uid: str, ref: ObjectRef = REF, **parts: Any) -> ObjectDeletion:
     """Return the decision to retain or release an object."""
     item = InventoryItem("settings", ref)
-    decision = {"version": "", "retain": False, "reason": OrphanReason.LYNQ_NODE_DELETED}
+    decision: dict[str, Any] = {
+        "version": "",
+        "retain": False,
+        "reason": OrphanReason.LYNQ_NODE_DELETED,
+    }
     return ObjectDeletion(item, uid, **(decision | parts))
 
 
