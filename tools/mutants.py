@@ -91,6 +91,7 @@ MODULES = (
     "lynq.core.rollout.waves",
 )
 TESTS = (
+    "api/test_activate.py",
     "api/test_digests.py",
     "api/test_node_metadata.py",
     "core/form/test_retained.py",

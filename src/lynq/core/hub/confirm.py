@@ -37,7 +37,8 @@ def may_delete(deletion: NodeDeletion, plan: HubPlan, hub: LynqHub, form: LynqFo
 def allows_row_deletion(deletion: NodeDeletion, plan: HubPlan, hub: LynqHub) -> bool:
     """Return whether the decision about a node without row is valid for the current hub."""
     name, approval = deletion.name, plan.approval
-    if name in approval.nodes and name in plan.guarded:
+    # A plan deletes a guarded node only if it is approved.
+    if name in plan.guarded:
         spent = spent_approvals(hub.status.deletion_guard)
         return requested_approval(hub.metadata) == approval.digest and approval.digest not in spent
     return hub.spec.deletion_guard.disabled or not _is_held(name, plan, hub)

@@ -152,7 +152,7 @@ def choose_deletions(
     status = hub.status.deletion_guard
     held = memory.held or HoldCause.of(hub.status) is HoldCause.GUARD
     tenants = {pair_or_spec(live[name]).uid for name in (*of_forms, *unclear)}
-    emptied = no_active_row and len(tenants) > 1 and not hub.spec.deletion_guard.disabled
+    emptied = no_active_row and len(tenants) > 1
     if held or source_changed or emptied:
         rowless |= of_forms
     being_deleted = nodes.keys() - live.keys()

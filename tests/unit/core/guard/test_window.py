@@ -1,6 +1,7 @@
 """The guard's memory: deletions of a window count together, and a hold is sticky."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from hypothesis import given
@@ -356,6 +357,8 @@ def test_message_names_earlier_deletions_only_if_there_are_any() -> None:
     hub.sync(hub.first(1), at(0))
     verdict = hub.evaluate(hub.first(11), at(1))
     assert ", 1 more were deleted within 10m, and the limits are" in held_message(verdict, GUARD)
+    emptied = replace(hub.evaluate(hub.first(11), at(1)), emptied=True)
+    assert "more were deleted" not in held_message(emptied, GUARD)
     hub.held = True
     continued = hub.evaluate(hub.first(1), at(1))
     assert not continued.exceeds

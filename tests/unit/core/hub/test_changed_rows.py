@@ -301,6 +301,33 @@ def test_plan_of_an_outdated_cache_deletes_no_node_that_the_status_holds(count: 
     assert [may_delete(deletion, plan, hub.hub, WEB) for deletion in plan.deletes] == [True]
 
 
+def test_plan_that_holds_more_nodes_than_the_status_may_delete_others() -> None:
+    hub, uids = operator()
+    hub.read([*SPOILT, *rows(*uids[1:])])
+    stored = hub.hub
+    plan = hub.read([*SPOILT * 2, *rows(*uids[3:])], inactive=uids[2:3])
+    assert plan.held == ("t000-web", "t001-web")
+    assert [may_delete(deletion, plan, stored, WEB) for deletion in plan.deletes] == [True]
+
+
+def test_status_without_names_stops_all_deletions() -> None:
+    hub, uids = operator()
+    hub.read([*SPOILT, *rows(*uids[1:])])
+    status = replace(hub.hub.status, held_deletions=None)
+    hub.read(rows(*uids[2:]))
+    plan = hub.read(rows(*uids[2:]))
+    assert [deletion.name for deletion in plan.deletes] == ["t001-web"]
+    assert not may_delete(plan.deletes[0], plan, replace(hub.hub, status=status), WEB)
+
+
+def test_node_of_an_unreadable_form_whose_row_is_active_is_not_held() -> None:
+    hub, uids = operator()
+    hub.cluster.apply(planned(hub.cluster, rows(*uids), WEB, DB, hub=hub.hub))
+    hub.read(rows(*uids), WEB, DB)
+    plan = hub.read([*SPOILT, *rows(*uids[1:])], WEB, unreadable_forms=["db"])
+    assert plan.held == ("t000-db", "t000-web")
+
+
 STATES = ("active", "missing", "inactive", "null", "upper", "overwritten", "unclear")
 TABLES = st.lists(
     st.tuples(st.lists(st.sampled_from(STATES), min_size=4, max_size=4), st.booleans()), max_size=8
