@@ -83,15 +83,12 @@ def watched(client: Client, resource: Resource = CONFIG_MAPS) -> WatchedKind:
     return WatchedKind(client, resource, RuntimeMetrics.unexposed(), ("test",))
 
 
-def ending(uid: str, ref: ObjectRef = REF, **parts: Any) -> ObjectDeletion:
+def ending(
+    uid: str, ref: ObjectRef = REF, *, retain: bool = False, release: bool = False
+) -> ObjectDeletion:
     """Return the decision to retain or release an object."""
     item = InventoryItem("settings", ref)
-    decision: dict[str, Any] = {
-        "version": "",
-        "retain": False,
-        "reason": OrphanReason.LYNQ_NODE_DELETED,
-    }
-    return ObjectDeletion(item, uid, **(decision | parts))
+    return ObjectDeletion(item, uid, "", retain, OrphanReason.LYNQ_NODE_DELETED, release)
 
 
 async def apply(client: Client, metadata: Object, **body: Any) -> Object:
