@@ -123,6 +123,5 @@ class _KnownNodes:
         return next(iter(self.watched.keys_by(BY_UID, uid)), None) or self.read.get(uid)
 
     def by_key(self, key: ObjectKey) -> LynqNode | None:
-        if self.labeled and self.labeled.metadata.key == key:
-            return self.labeled
-        return self.watched.get(key)
+        # Labels name one node, and no other one is asked for.
+        return self.labeled or self.watched.get(key)

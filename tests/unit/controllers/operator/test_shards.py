@@ -7,27 +7,17 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from msgspec.structs import replace as replace_fields
-from prometheus_client import CollectorRegistry
 
-from lynq.api import LynqNode, Metadata, NodeSpec
 from lynq.api.metadata import ObjectKey
-from lynq.controllers.context import ControllerContext
 from lynq.controllers.manager import Process
-from lynq.controllers.node.claims import NodeClaims
-from lynq.controllers.node.state import NodeStates
-from lynq.controllers.options import Options, Shard
-from lynq.core.node.objects import NOT_APPLIED, LiveObject, ObjectRef, Owner
-from lynq.core.readiness.rules import evaluate_readiness
+from lynq.controllers.options import Shard
 from lynq.kube import (
     ClientOptions,
     Request,
     Response,
-    RuntimeMetrics,
     Send,
 )
 from lynq.kube.resource import CONFIG_MAPS
-from lynq.telemetry import OperatorMetrics
 from memory.api_server import MemoryApiServer
 from operated.builders import exists
 from operated.environment import FORMS, NODES, Environment, Object, config_map
@@ -275,80 +265,6 @@ async def test_node_with_a_wrong_bucket_is_labelled_for_its_shard(
         await eventually(lambda: exists(env, f"{uid}-settings"), within=30)
 
 
-def context_of_shard(env: Environment, number: int) -> ControllerContext:
-    """Return the context of a process whose watches have received nothing."""
-    options = Options(namespaces=(env.namespace,), shard=Shard(number, M), timing=env.timing)
-    client, metrics = env.client.intercepted(env.requests), OperatorMetrics(CollectorRegistry())
-    return ControllerContext.of(client, options, RuntimeMetrics.unexposed(), metrics)
-
-
-def claims_of_shard(env: Environment, number: int) -> NodeClaims:
-    """Return the claims of a process whose watches have received nothing."""
-    return NodeClaims(context_of_shard(env, number), NodeStates())
-
-
-async def create_node(env: Environment, name: str, **labels: str) -> Object:
-    metadata = {"name": name, "namespace": env.namespace, "labels": labels}
-    spec = {"hubId": "hub", "uid": "acme", "templateRef": "web"}
-    return await env.client.create(NODES, {"metadata": metadata, "spec": spec})
-
-
-async def create_conflicted_node(env: Environment, name: str, **labels: str) -> None:
-    await create_node(env, name, **labels)
-    entry = {"id": "settings", "apiVersion": "v1", "kind": "ConfigMap", "state": "Conflicted"}
-    status = {"resources": [{**entry, "namespace": env.namespace, "name": SHARED}]}
-    await env.client.patch(NODES, name, {"status": status}, env.namespace, subresource="status")
-
-
-@pytest.mark.parametrize("number", [0, 1])
-async def test_conflict_that_no_watch_has_shown_is_respected(env: Environment, number: int) -> None:
-    await create_node(env, "acme-web")
-    owner = await env.client.get(NODES, "acme-web", env.namespace, into=LynqNode)
-    claims = claims_of_shard(env, number)
-    assert await claims.current_contenders(owner) == {}
-    await create_conflicted_node(env, "beta-web", **{"lynq.sh/conflicted": "true"})
-    ref = ObjectRef("v1", "ConfigMap", env.namespace, SHARED)
-    contender = f'LynqNode "{env.namespace}/beta-web"'
-    assert await claims.current_contenders(owner) == {ref.identity: contender}
-    itself = await env.client.get(NODES, "beta-web", env.namespace, into=LynqNode)
-    assert await claims.current_contenders(itself) == {}
-
-
-async def test_conflict_that_an_older_version_reported_is_respected(env: Environment) -> None:
-    """Its node has no label until its own shard has reconciled it."""
-    await create_conflicted_node(env, "beta-web")
-    await create_node(env, "acme-web")
-    owner = await env.client.get(NODES, "acme-web", env.namespace, into=LynqNode)
-    claims = claims_of_shard(env, 1)
-    contender = list((await claims.current_contenders(owner)).values())
-    assert contender == [f'LynqNode "{env.namespace}/beta-web"']
-    assert list((await claims.current_contenders(owner)).values()) == contender
-    # All nodes; the labelled ones, and that node.
-    assert [request.verb for request in env.requests.sent] == ["list", "list", "get"]
-    label = {"metadata": {"labels": {"lynq.sh/conflicted": "true"}}}
-    await env.patch(NODES, "beta-web", label)
-    for requests in (5, 6):
-        assert list((await claims.current_contenders(owner)).values()) == contender
-        assert len(env.requests.sent) == requests
-
-
-async def test_conflict_that_its_node_has_not_reported_yet_is_respected(env: Environment) -> None:
-    context, states = context_of_shard(env, 0), NodeStates()
-    names, ref = ("acme-web", "beta-web"), ObjectRef("v1", "ConfigMap", env.namespace, SHARED)
-    spec = NodeSpec(uid="acme", template_ref="web")
-    owner, contender = [
-        await context.nodes.create(
-            LynqNode(metadata=Metadata(name=name, namespace=env.namespace), spec=spec)
-        )
-        for name in names
-    ]
-    claims = NodeClaims(context, states)
-    assert claims.contender(ref, owner) == ""
-    states.set_contested(contender, [ref])
-    assert claims.contender(ref, owner) == f'LynqNode "{env.namespace}/beta-web"'
-    assert claims.contender(ref, contender) == ""
-
-
 async def create_refused_object(env: Environment) -> None:
     """Create a row whose only object exists before, so that its node is in conflict."""
     env.set_rows(("acme", 1, "pro"))
@@ -370,16 +286,6 @@ async def test_node_is_labelled_before_its_status_reports_a_conflict(env: Enviro
     assert patches[:2] == [True, False]
 
 
-async def test_owner_that_is_no_node_is_looked_up_once(env: Environment) -> None:
-    env.timing = replace(env.timing, node_list_lifetime=0.0)
-    claims, ref = claims_of_shard(env, 1), ObjectRef("v1", "ConfigMap", env.namespace, SHARED)
-    live = LiveObject(uid="2", readiness=evaluate_readiness({}), owner_uids=("of-a-certificate",))
-    for _ in range(3):
-        owner = Owner(env.namespace, "acme-web", "1")
-        assert await claims.claimant(live, ref, owner, NOT_APPLIED) == ""
-    assert [request.verb for request in env.requests.sent] == ["list"]
-
-
 async def test_paused_node_in_conflict_is_labelled(env: Environment) -> None:
     """As a node that an older version has reported."""
     await create_refused_object(env)
@@ -394,30 +300,3 @@ async def test_paused_node_in_conflict_is_labelled(env: Environment) -> None:
 
     async with running_operator(env):
         await eventually(is_labelled)
-
-
-async def test_node_of_another_shard_is_found_by_its_uid_alone(env: Environment) -> None:
-    """The labels of the object name no node, or one that does not exist."""
-    name = f"{tenants_of(env, 1)[0]}-web"
-    node = await create_node(env, name)
-    claims, ref = claims_of_shard(env, 2), ObjectRef("v1", "ConfigMap", env.namespace, SHARED)
-    owner = Owner(env.namespace, "other-web", "1")
-    labels = {"lynq.sh/node": "absent-web", "lynq.sh/node-namespace": env.namespace}
-    tracking_id = {
-        "lynq.sh/tracking-id": f"{node['metadata']['uid']}:/ConfigMap:{env.namespace}/{SHARED}"
-    }
-    live = LiveObject(
-        uid="2", readiness=evaluate_readiness({}), labels=labels, annotations=tracking_id
-    )
-    assert await claims.claimant(live, ref, owner, NOT_APPLIED) == f'LynqNode "{name}"'
-    owned = replace_fields(live, labels={}, annotations={}, owner_uids=(node["metadata"]["uid"],))
-    assert await claims.claimant(owned, ref, owner, NOT_APPLIED) == f'LynqNode "{name}"'
-    # The node in the labels, a list of all nodes, the node with the uid; and that node again.
-    assert [request.verb for request in env.requests.sent] == ["get", "list", "get", "get"]
-    elsewhere = replace_fields(
-        live, labels={**labels, "lynq.sh/node-namespace": "elsewhere"}, annotations={}
-    )
-    assert await claims.claimant(elsewhere, ref, owner, NOT_APPLIED) == (
-        'LynqNode "elsewhere/absent-web"'
-    )
-    assert len(env.requests.sent) == 4
