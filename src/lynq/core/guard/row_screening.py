@@ -81,6 +81,7 @@ def _select_usable(rows: Iterable[R], reflected: Reflected) -> _UsableRows[R]:
     valid = {uid: group for uid, group in groups.items() if is_label_value(uid)}
     preferred = {uid: _preferred(group, reflected.get(uid, ())) for uid, group in valid.items()}
     accepted = {uid: row for uid, row in preferred.items() if row is not None}
+    rejected = frozenset(valid.keys() - accepted.keys())
     rejections = [empty_uid(without_uid)] if without_uid else []
     rejections += [invalid_uid(uid, len(groups[uid])) for uid in groups.keys() - valid.keys()]
     for uid, group in valid.items():
@@ -88,11 +89,9 @@ def _select_usable(rows: Iterable[R], reflected: Reflected) -> _UsableRows[R]:
     return _UsableRows(
         accepted,
         tuple(rejections),
-        rejected_uids=frozenset(valid.keys() - accepted.keys()),
+        rejected_uids=rejected,
         unclear_uids=frozenset(
-            uid
-            for uid in valid.keys() - accepted.keys()
-            if not any(row.is_active for row in valid[uid].values())
+            uid for uid in rejected if not any(row.is_active for row in valid[uid].values())
         ),
         count=count,
     )
