@@ -10,11 +10,10 @@ import pytest
 from msgspec.structs import replace as replace_fields
 from prometheus_client import CollectorRegistry
 
-from lynq.api import LynqForm, LynqHub, LynqNode, NodeStatus
+from lynq.api import LynqForm, LynqHub, LynqNode, NodeStatus, ResourceState
 from lynq.api.events import Event, EventReason
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_PROTECT, ANNOTATION_RETAIN, FINALIZER_NODE, TRUE
-from lynq.api.node import ResourceState
 from lynq.api.reasons import OrphanReason
 from lynq.controllers.children import KindNotWatched
 from lynq.controllers.context import ControllerContext
