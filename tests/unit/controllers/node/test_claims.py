@@ -197,7 +197,7 @@ async def test_deleted_or_absent_node_is_no_contender(env: Environment) -> None:
     context, states = unsharded_context(env), NodeStates()
     ref = ObjectRef("v1", "ConfigMap", env.namespace, SHARED)
     owner = await cached_node(env, context, "acme-web")
-    contender = await cached_node(env, context, "beta-web", finalizers=("example.com/hold",))
+    contender = await cached_node(env, context, "beta-web", finalizers=["example.com/hold"])
     claims = NodeClaims(context, states)
     states.set_contested(contender, [ref])
     assert claims.contender(ref, owner)
@@ -220,7 +220,7 @@ async def test_siblings_are_the_other_forms_of_the_hub_and_their_nodes(env: Envi
         )
         await context.forms.create(form)
     leaving = LynqForm(
-        metadata=Metadata(name="leaving", namespace=namespace, finalizers=("example.com/hold",)),
+        metadata=Metadata(name="leaving", namespace=namespace, finalizers=["example.com/hold"]),
         spec=FormSpec(hub_id="hub"),
     )
     await context.forms.create(leaving)
