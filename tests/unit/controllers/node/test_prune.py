@@ -35,9 +35,9 @@ from lynq.controllers.options import Options
 from lynq.core.node.inventory import InventoryItem
 from lynq.core.node.objects import ObjectIdentity, ObjectRef, owner_of
 from lynq.core.node.ownership import tracking_id
-from lynq.kube import Discovery, Request, Resource, Response, RuntimeMetrics, Send
+from lynq.kube import Discovery, Interceptor, Request, Resource, Response, RuntimeMetrics, Send
 from lynq.kube.errors import Fenced, KubeError
-from lynq.kube.resource import CONFIG_MAPS
+from lynq.kube.resource import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS
 from lynq.telemetry import OperatorMetrics
 from memory.api_server import MemoryApiServer
 from operated.builders import NODE, create_node, entry, exists, labels
@@ -101,7 +101,12 @@ class Pruning:
     gate: Gate = field(default_factory=Gate)
 
     def __post_init__(self) -> None:
-        client = self.context.client
+        self.intercept()
+
+    def intercept(self, *interceptors: Interceptor) -> None:
+        """Make a pruner whose requests are intercepted."""
+        client = self.context.client.intercepted(*interceptors)
+        self.context = replace(self.context, client=client)
         parts: dict[str, Any] = {"claims": self.claims, "gate": self.gate}
         self.pruner = Pruner(
             self.context,
@@ -316,20 +321,27 @@ async def test_whole_node_is_retained(pruning: Pruning) -> None:
     assert pruning.sent() == [("get", "settings"), ("patch", "settings")]
 
 
-async def test_adopted_object_is_released_once(pruning: Pruning) -> None:
+async def test_adopted_object_is_released_once(
+    pruning: Pruning, api_server: MemoryApiServer
+) -> None:
+    """The watch, which is late here, still shows it as owned."""
     created = await pruning.apply("settings")
     note = {"metadata": {"annotations": {ANNOTATION_ADOPTED: TRUE}}}
     await pruning.env.client.patch(
         CONFIG_MAPS, "settings", note, pruning.env.namespace, manager=FIELD_MANAGER
     )
     await pruning.watch()
+    break_watch(api_server)
+    await asyncio.sleep(1)
     result = await pruning.prune("settings")
     (released,) = result.released
     assert (released.item.ref.name, released.uid) == ("settings", created["metadata"]["uid"])
     assert released.kept_fields is False
     assert result.remaining == ()
-    obj = await pruning.env.get(CONFIG_MAPS, "settings")
-    assert labels(obj) == {}
+    assert labels(await pruning.env.get(CONFIG_MAPS, "settings")) == {}
+    pruning.next_pass()
+    assert (await pruning.prune("settings")).remaining == ()
+    assert ("get", "settings") not in pruning.sent()
 
 
 # Waves
@@ -603,6 +615,16 @@ async def test_object_of_an_unserved_version_is_found_in_another(
     assert [item.ref for item in result.deleted] == [WIDGET]
 
 
+async def test_object_of_a_served_version_is_deleted_in_it(
+    pruning: Pruning, api_server: MemoryApiServer
+) -> None:
+    api_server.install(widgets("v1", "v1beta1"))
+    await pruning.apply("one", widget_kind())
+    old = WIDGET._replace(api_version="example.com/v1beta1")
+    result = await pruning.prune(InventoryItem("one", old))
+    assert [item.ref for item in result.deleted] == [old]
+
+
 async def test_entry_without_a_version_is_looked_for_in_every_group(
     pruning: Pruning, api_server: MemoryApiServer
 ) -> None:
@@ -612,9 +634,13 @@ async def test_entry_without_a_version_is_looked_for_in_every_group(
     foreign = {"metadata": {"name": "one", "namespace": "test"}}
     await pruning.env.client.create(widget_kind("example.org"), foreign)
     await pruning.apply("one", widget_kind())
+    await pruning.watch(widget_kind())
+    await asyncio.sleep(60)
     result = await pruning.prune(InventoryItem("one", WIDGET._replace(api_version="")))
     assert [item.ref for item in result.deleted] == [WIDGET]
     assert await exists(pruning.env, "one", widget_kind("example.org"))
+    # Discovery has found the kind before.
+    assert ("get", "apis") not in pruning.sent()
 
 
 async def test_entry_of_a_cluster_scoped_kind_may_have_a_namespace(
@@ -677,10 +703,56 @@ async def test_object_of_a_kind_that_is_not_watched_remains(
     assert (await pruning.env.get(CONFIG_MAPS, "settings")) == created
 
 
+async def test_kind_that_vanishes_hides_no_failure(
+    pruning: Pruning, api_server: MemoryApiServer
+) -> None:
+    api_server.install(widgets("v1"))
+    await pruning.apply("one", widget_kind())
+    await pruning.watch(widget_kind())
+
+    async def remove_definition(request: Request, send: Send) -> Response:
+        if request.verb != "delete":
+            return await send(request)
+        await pruning.env.client.delete(CUSTOM_RESOURCE_DEFINITIONS, "widgets.example.com")
+        await asyncio.sleep(10)
+        pruning.discovery.invalidate()
+        raise KubeError("failed by the test")
+
+    pruning.intercept(remove_definition)
+    result = await pruning.prune(InventoryItem("one", WIDGET))
+    assert messages(result) == {"one": "could not delete the object; retrying: failed by the test"}
+
+
+@pytest.mark.parametrize("still_exists", [True, False])
+async def test_object_is_read_while_its_kind_is_not_watched(
+    pruning: Pruning, api_server: MemoryApiServer, *, still_exists: bool
+) -> None:
+    """The cache may be outdated, and an object that is gone leaves it."""
+    await pruning.apply("settings")
+    await pruning.watch()
+    kind, key = await pruning.children.watched(CONFIG_MAPS), ObjectKey("test", "settings")
+    break_watch(api_server)
+    await eventually(lambda: kind.is_unwatched, within=300)
+    if not still_exists:
+        await pruning.env.client.delete(CONFIG_MAPS, "settings", "test")
+    pruning.env.requests.sent.clear()
+    held = {item("settings"): "later"}
+    assert len((await pruning.prune(held=held)).remaining) == still_exists
+    assert [sent for sent in pruning.sent() if sent[1] == "settings"] == [("get", "settings")]
+    assert (kind.child(key) is not None) == still_exists
+
+
 async def test_discovery_that_fails_keeps_the_object(pruning: Pruning) -> None:
     pruning.env.requests.failing |= {("get", "/api"), ("get", "/apis")}
     result = await pruning.prune("settings")
     assert messages(result) == {"settings": "failed by the test"}
+
+
+def break_watch(api_server: MemoryApiServer) -> None:
+    """End the watch of ConfigMaps, and reject new ones."""
+    for verb in ("list", "watch"):
+        api_server.fail(verb, "/configmaps", times=math.inf, status=500)
+    api_server.end_watches("configmaps")
 
 
 def fail(pruning: Pruning, verb: str, error: KubeError) -> None:
@@ -691,6 +763,4 @@ def fail(pruning: Pruning, verb: str, error: KubeError) -> None:
             raise error
         return await send(request)
 
-    client = pruning.context.client.intercepted(failing)
-    pruning.context = replace(pruning.context, client=client)
-    Pruning.__post_init__(pruning)
+    pruning.intercept(failing)
