@@ -292,8 +292,8 @@ class History:
         self.write_rows()
         await self.env.create_hub()
         for form in FORM_NAMES:
-            skew = {"rollout": {"maxSkew": MAX_SKEW}} if form == "first" else {}
-            await self.env.create_form(form, configMaps=self.model.form(form), **skew)
+            rollout = {"maxSkew": MAX_SKEW if form == "first" else 0}
+            await self.env.create_form(form, configMaps=self.model.form(form), rollout=rollout)
         self.start()
         try:
             await self._converge()
@@ -504,11 +504,18 @@ async def drop_from_one(history: History) -> str:
 
 async def rename_entry(history: History) -> str:
     """Rename the objects of an entry."""
-    resource_id, entry = _entry(history)
-    entry.name = resource_id if entry.name != resource_id else f"{resource_id}2"
+    return await _rename(history, *_entry(history))
+
+
+async def _rename(history: History, resource_id: str, entry: Entry) -> str:
+    entry.name = _other_name(resource_id, entry)
     for form in sorted(entry.forms):
         await history.write_form(form)
     return f"entry {resource_id} is named {entry.name}"
+
+
+def _other_name(resource_id: str, entry: Entry) -> str:
+    return resource_id if entry.name != resource_id else f"{resource_id}2"
 
 
 async def change_policy(history: History) -> str:
@@ -612,14 +619,17 @@ async def hold_object(history: History) -> str:
 
 
 async def create_foreign(history: History) -> str:
-    """Create an object where an entry will have one."""
+    """Create an object where an entry will have one, and often let the entry have that name."""
+    resource_id, entry = _entry(history)
+    name = _other_name(resource_id, entry) if entry.forms else entry.name
     uid = history.rng.choice(UIDS)
-    name = history.rng.choice(("a", "a2", "b", "b2", "c", "c2", "d", "d2", "e", "e2"))
     metadata = {"name": f"{uid}-{name}", "namespace": history.env.namespace}
+    foreign = {"metadata": metadata, "data": {"keep": "me"}}
     with suppress(KubeError):
-        foreign = {"metadata": metadata, "data": {"keep": "me"}}
         await history.env.client.create(CONFIG_MAPS, foreign)
-        return f"{uid}-{name} exists before"
+        done = f"{uid}-{name} exists before"
+        is_used = entry.forms and history.rng.random() < 0.7
+        return f"{done}; {await _rename(history, resource_id, entry)}" if is_used else done
     return ""
 
 
@@ -668,7 +678,7 @@ OPERATIONS = {
     edit_object: 1,
     strip_object: 1,
     hold_object: 2,
-    create_foreign: 2,
+    create_foreign: 4,
     restart: 3,
     fail_requests: 4,
     pause_garbage_collection: 1,
