@@ -196,14 +196,16 @@ class Recorder:
                 self._fail(f"node {node['metadata']['name']} is gone, but {name} is not")
 
     def _check_skew(self, node: Object) -> None:
-        """Check at the write of a node how many nodes of its budget have not settled."""
-        budget = node["metadata"]["annotations"].get("lynq.sh/rollout-budget")
-        if not node["metadata"]["name"].endswith("-first") or _is_deleting(node):
+        """Check at a write how many nodes hold a slot of the form's budget.
+
+        The budget of rows does not bound nodes that are broken for a reason of their own.
+        """
+        if not node["metadata"]["name"].endswith("-first") or not _is_updating(node):
             return
         updating = [
             name
             for name, each in self.nodes().items()
-            if each["metadata"]["annotations"].get("lynq.sh/rollout-budget") == budget
+            if each["metadata"]["annotations"].get("lynq.sh/rollout-budget") == "Form"
             and name.endswith("-first")
             and _is_updating(each)
         ]
@@ -340,7 +342,6 @@ class History:
     async def _converge(self) -> None:
         async def matches() -> bool:
             await self._approve_held()
-            self._check()
             differences = self._differences()
             assert not differences, "\n".join(differences)
             return True
@@ -348,6 +349,7 @@ class History:
         try:
             await eventually(matches, within=_CONVERGED, every=2.0)
         except DeadlineError as error:
+            self._check()
             raise AssertionError(self._report(self._differences())) from error
         self.note("the cluster has converged")
         # A pass that is late may still delete.
