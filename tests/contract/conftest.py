@@ -10,6 +10,7 @@ from msgspec.json import decode, encode
 
 from built_in_resources import SERVICE_ACCOUNTS
 from contract.manifests import WIDGET_DEFINITION, WIDGETS
+from lynq.api.crds import build as definitions
 from lynq.kube import Client, ClientOptions, Request, Resource, load_config
 from lynq.kube.crd_install import install_crd
 from lynq.kube.credentials import StaticCredentials
@@ -53,6 +54,13 @@ async def server(request: pytest.FixtureRequest) -> AsyncIterator[Server]:
 def client(server: Server) -> Client:
     """An admin client of one of the two servers."""
     return server.client
+
+
+@pytest.fixture(scope="session")
+async def crds(client: Client) -> None:
+    """The three Lynq CRDs, installed and served by this server."""
+    for definition in definitions():
+        await install_crd(client, definition)
 
 
 @pytest.fixture(scope="session")
