@@ -10,7 +10,7 @@ import time
 from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_HUB_ID, ANNOTATION_RETAIN, FINALIZER_NODE, TRUE
-from lynq.api.node_metadata import form_of, hubs_by_owner, is_deleting, is_deletion_blocked
+from lynq.api.node_metadata import form_of, hubs_by_owner, is_deleting
 from lynq.api.reasons import OrphanReason
 from lynq.api.resource import all_resources
 from lynq.controllers.children import KindNotWatched
@@ -66,7 +66,7 @@ class NodeFinalizer:
         """Prune the objects as far as possible now; remove the finalizer if none remains."""
         if FINALIZER_NODE not in node.metadata.finalizers:
             return Result()
-        node_pass = NodePass.for_finalizer(node, state)
+        node_pass = NodePass.for_finalizer(node, state, time.monotonic())
         items = await self._items(node)
         retain_all = await self._retains_all(node, state.finalizer)
         if retain_all:
@@ -97,9 +97,8 @@ class NodeFinalizer:
         return progress.retain_all
 
     def _blocking(self, node: LynqNode) -> LynqHub | LynqForm | LynqNode | None:
-        hubs = (self._context.hubs.get(key) for key in hubs_by_owner(node))
-        hub = next((hub for hub in hubs if hub and is_deletion_blocked(hub)), None)
-        return blocking(node, hub, self._context.forms.get(form_of(node)))
+        hubs = map(self._context.hubs.get, hubs_by_owner(node))
+        return blocking(node, hubs, self._context.forms.get(form_of(node)))
 
     def _report_blocked(
         self, node: LynqNode, obj: LynqHub | LynqForm | LynqNode, progress: FinalizerState

@@ -8,7 +8,6 @@ A `NodeState` has one part per step that reads it again in a later pass. What th
 only tell each other is in its `NodePass`, and ends with it.
 """
 
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -215,7 +214,8 @@ class NodePass:
     """The node as it was read, or with the status that the pass has written."""
     state: NodeState
     gone: GoneObjects
-    started: float = field(default_factory=time.monotonic)
+    started: float
+    """The monotonic time."""
     write_sent_at: float = 0.0
     """The time of the event loop at which the last write of an object was sent."""
     outdated: set[ObjectRef] = field(default_factory=set)
@@ -230,9 +230,9 @@ class NodePass:
         return cls(node, state, state.prune.gone, started)
 
     @classmethod
-    def for_finalizer(cls, node: LynqNode, state: NodeState) -> "NodePass":
+    def for_finalizer(cls, node: LynqNode, state: NodeState, started: float) -> "NodePass":
         """Return a round of the finalizer, which goes on where the last pass has ended."""
-        return cls(node, state, state.prune.gone)
+        return cls(node, state, state.prune.gone, started)
 
 
 def _reverts(

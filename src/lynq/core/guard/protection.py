@@ -27,13 +27,13 @@ def deletion_blocked(obj: LynqHub | LynqForm | LynqNode) -> Event:
 
 
 def blocking(
-    node: LynqNode, hub: LynqHub | None, form: LynqForm | None
+    node: LynqNode, hubs: Iterable[LynqHub | None], form: LynqForm | None
 ) -> LynqHub | LynqForm | LynqNode | None:
     """Return the protected object that blocks the deletion of a node's objects; None if none does.
 
     The garbage collector or a person may delete the nodes of a hub or form that is protected.
     """
-    candidates = (node, hub, form)
+    candidates = (node, *hubs, form)
     return next((obj for obj in candidates if obj and is_deletion_blocked(obj)), None)
 
 

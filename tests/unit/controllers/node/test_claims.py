@@ -24,16 +24,16 @@ SHARED = "pro-settings"
 APPLIED = AppliedRecord(was_applied=True)
 
 
-def context_of_shard(env: Environment, number: int) -> ControllerContext:
+def context_of_shard(env: Environment, number: int, count: int = M) -> ControllerContext:
     """Return the context of a process whose watches have received nothing."""
-    options = Options(namespaces=(env.namespace,), shard=Shard(number, M), timing=env.timing)
+    options = Options(namespaces=(env.namespace,), shard=Shard(number, count), timing=env.timing)
     client, metrics = env.client.intercepted(env.requests), OperatorMetrics(CollectorRegistry())
     return ControllerContext.of(client, options, RuntimeMetrics.unexposed(), metrics)
 
 
-def claims_of_shard(env: Environment, number: int) -> NodeClaims:
+def claims_of_shard(env: Environment, number: int, count: int = M) -> NodeClaims:
     """Return the claims of a process whose watches have received nothing."""
-    return NodeClaims(context_of_shard(env, number), NodeStates())
+    return NodeClaims(context_of_shard(env, number, count), NodeStates())
 
 
 async def create_node(env: Environment, name: str, **labels: str) -> Object:
@@ -49,11 +49,13 @@ async def create_conflicted_node(env: Environment, name: str, **labels: str) -> 
     await env.client.patch(NODES, name, {"status": status}, env.namespace, subresource="status")
 
 
-@pytest.mark.parametrize("number", [0, 1])
-async def test_conflict_that_no_watch_has_shown_is_respected(env: Environment, number: int) -> None:
+@pytest.mark.parametrize(("number", "count"), [(0, M), (1, M), (0, 2)])
+async def test_conflict_that_no_watch_has_shown_is_respected(
+    env: Environment, number: int, count: int
+) -> None:
     await create_node(env, "acme-web")
     owner = await env.client.get(NODES, "acme-web", env.namespace, into=LynqNode)
-    claims = claims_of_shard(env, number)
+    claims = claims_of_shard(env, number, count)
     assert await claims.current_contenders(owner) == {}
     await create_conflicted_node(env, "beta-web", **{"lynq.sh/conflicted": "true"})
     ref = ObjectRef("v1", "ConfigMap", env.namespace, SHARED)

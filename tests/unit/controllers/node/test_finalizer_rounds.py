@@ -30,6 +30,7 @@ from lynq.kube.errors import UnknownKind
 from lynq.kube.requests import FINALIZER_ORPHAN
 from lynq.kube.resource import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS
 from lynq.telemetry import OperatorMetrics
+from memory.api_server import MemoryApiServer
 from operated.builders import NODE, entry
 from operated.environment import FORMS, HUBS, NODES, Environment, Object
 
@@ -49,7 +50,10 @@ class Pruned:
     result: PruneResult = field(default_factory=PruneResult)
     applied: list[InventoryItem] = field(default_factory=list)
     errors: dict[ObjectRef, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    """How long it takes."""
     items: list[set[ObjectRef]] = field(default_factory=list)
+    listed: set[ObjectRef] = field(default_factory=set)
     retained_all: list[bool] = field(default_factory=list)
     nodes: list[LynqNode] = field(default_factory=list)
 
@@ -65,7 +69,10 @@ class Pruned:
         retain_all: bool,
     ) -> PruneResult:
         assert reason is OrphanReason.LYNQ_NODE_DELETED
+        await asyncio.sleep(self.seconds)
+        items = tuple(items)
         self.items.append({item.ref for item in items})
+        self.listed.update(item.ref for item in items if item.is_listed)
         self.retained_all.append(retain_all)
         self.nodes.append(node_pass.node)
         node_pass.prune_errors.update(self.errors)
@@ -161,7 +168,9 @@ class Rounds:
 
 
 @pytest.fixture
-def rounds(env: Environment) -> Rounds:
+def rounds(env: Environment, api_server: MemoryApiServer) -> Rounds:
+    # Only the waits of a test take time.
+    api_server.latency = 0.0
     registry = CollectorRegistry()
     context = ControllerContext.of(
         env.client.intercepted(env.requests),
@@ -186,11 +195,12 @@ async def test_node_without_the_finalizer_is_left_alone(rounds: Rounds) -> None:
 
 async def test_finalizer_is_removed_when_nothing_remains(rounds: Rounds) -> None:
     node = await rounds.create_deleted(finalizers=[HELD, FINALIZER_NODE])
+    rounds.pruned.seconds = 3.0
     assert await rounds.round(node) == Result()
     assert list((await rounds.node()).metadata.finalizers) == [HELD]
     assert rounds.reported.reasons() == [EventReason.LYNQ_NODE_DELETED]
-    count = "lynqnode_reconcile_duration_seconds_count"
-    assert rounds.registry.get_sample_value(count, {"result": "success"}) == 1
+    seconds = "lynqnode_reconcile_duration_seconds_sum"
+    assert rounds.registry.get_sample_value(seconds, {"result": "success"}) == pytest.approx(3.0)
 
 
 async def test_node_with_the_finalizer_alone_is_gone(rounds: Rounds) -> None:
@@ -245,6 +255,7 @@ async def test_objects_of_cache_spec_and_status_are_pruned(rounds: Rounds) -> No
     )
     await rounds.round(await rounds.node())
     assert rounds.pruned.items == [{applied, listed, REF._replace(name="desired")}]
+    assert rounds.pruned.listed == {listed}
 
 
 @pytest.mark.parametrize("error", [UnknownKind("no such kind"), KindNotWatched("not watched")])
@@ -277,6 +288,7 @@ async def test_objects_are_not_retained_without_a_reason(rounds: Rounds) -> None
         await rounds.round(node)
     assert rounds.pruned.retained_all == [False, False]
     # The definition is read once: it existed after the deletion.
+    assert rounds.state.finalizer.is_deletion_explicit
     assert [request.verb for request in rounds.env.requests.sent] == ["get"]
 
 
@@ -311,6 +323,7 @@ async def test_deleted_definition_retains_all_for_good(rounds: Rounds) -> None:
     await rounds.env.client.delete(CUSTOM_RESOURCE_DEFINITIONS, definition)
     rounds.pruned.result.remaining = [remaining()]
     await rounds.round(node)
+    assert not rounds.state.finalizer.is_deletion_explicit
     await rounds.env.patch(NODES, NODE, {"metadata": {"annotations": None}})
     await rounds.round(await rounds.node())
     assert rounds.pruned.retained_all == [True, True]

@@ -37,7 +37,7 @@ from lynq.core.node.objects import ObjectIdentity, ObjectRef, owner_of
 from lynq.core.node.ownership import tracking_id
 from lynq.kube import Discovery, Interceptor, Request, Resource, Response, RuntimeMetrics, Send
 from lynq.kube.errors import Fenced, KubeError
-from lynq.kube.resource import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS
+from lynq.kube.resource import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
 from lynq.telemetry import OperatorMetrics
 from memory.api_server import MemoryApiServer
 from operated.builders import NODE, create_node, entry, exists, labels
@@ -155,7 +155,7 @@ class Pruning:
         ]
 
     def next_pass(self) -> None:
-        self.node_pass = NodePass.for_finalizer(self.node_pass.node, self.node_pass.state)
+        self.node_pass = NodePass.for_finalizer(self.node_pass.node, self.node_pass.state, 0.0)
         self.env.requests.sent.clear()
 
 
@@ -189,7 +189,7 @@ async def pruning(env: Environment) -> AsyncIterator[Pruning]:
     children = Children(
         client, discovery, metrics, on_change=lambda _: None, namespaces=(env.namespace,)
     )
-    node_pass = NodePass.for_finalizer(node, NodeState(node.metadata.uid))
+    node_pass = NodePass.for_finalizer(node, NodeState(node.metadata.uid), 0.0)
     async with run_in_background(children.run()):
         yield Pruning(env, context, node_pass, children, discovery)
 
@@ -225,13 +225,17 @@ async def test_nothing_to_prune_sends_nothing(pruning: Pruning) -> None:
     assert pruning.env.requests.sent == []
 
 
-async def test_object_is_deleted_with_what_was_decided_about(pruning: Pruning) -> None:
+async def test_object_is_deleted_with_what_was_decided_about(
+    pruning: Pruning, api_server: MemoryApiServer
+) -> None:
     created = await pruning.apply("settings")
     await pruning.watch()
+    kind = await pruning.children.watched(CONFIG_MAPS)
+    await break_watch(api_server)
     result = await pruning.prune("settings")
     assert [item.ref.name for item in result.deleted] == ["settings"]
     assert result.remaining == ()
-    (request,) = pruning.env.requests.sent
+    (request,) = [each for each in pruning.env.requests.sent if each.verb == "delete"]
     body = decoded(request)
     metadata = created["metadata"]
     assert body["preconditions"] == {
@@ -239,10 +243,12 @@ async def test_object_is_deleted_with_what_was_decided_about(pruning: Pruning) -
         "resourceVersion": metadata["resourceVersion"],
     }
     assert body["propagationPolicy"] == "Background"
-    # Neither the cache nor a read is asked for it again.
+    # Neither the cache nor a read shows it again.
+    assert kind.child(ObjectKey("test", "settings")) is None
     pruning.next_pass()
     assert (await pruning.prune("settings")).deleted == []
-    assert pruning.sent() == []
+    assert ("delete", "settings") not in pruning.sent()
+    assert ("get", "settings") not in pruning.sent()
 
 
 async def test_workload_is_deleted_in_the_foreground(pruning: Pruning) -> None:
@@ -271,17 +277,18 @@ async def test_object_of_another_node_is_left_alone(pruning: Pruning) -> None:
 
 
 async def test_deleted_object_with_a_finalizer_remains_and_is_deleted_once(
-    pruning: Pruning,
+    pruning: Pruning, api_server: MemoryApiServer
 ) -> None:
     await pruning.apply("settings", metadata=HELD)
     await pruning.watch()
+    await break_watch(api_server)
     result = await pruning.prune("settings")
     assert [item.ref.name for item in result.deleted] == ["settings"]
     assert "waiting for its pods or finalizers" in messages(result)["settings"]
     pruning.next_pass()
     result = await pruning.prune("settings")
     assert "waiting for its pods or finalizers" in messages(result)["settings"]
-    assert pruning.sent() == []
+    assert ("delete", "settings") not in pruning.sent()
 
 
 async def test_held_object_is_observed_and_kept(pruning: Pruning) -> None:
@@ -331,8 +338,7 @@ async def test_adopted_object_is_released_once(
         CONFIG_MAPS, "settings", note, pruning.env.namespace, manager=FIELD_MANAGER
     )
     await pruning.watch()
-    break_watch(api_server)
-    await asyncio.sleep(1)
+    await break_watch(api_server)
     result = await pruning.prune("settings")
     (released,) = result.released
     assert (released.item.ref.name, released.uid) == ("settings", created["metadata"]["uid"])
@@ -500,6 +506,22 @@ async def test_changed_object_is_decided_about_again_once(pruning: Pruning) -> N
     assert "resourceVersion" not in decoded(second)["preconditions"]
 
 
+async def test_object_that_was_gone_and_is_back_is_deleted(pruning: Pruning) -> None:
+    await pruning.watch()
+    await pruning.prune("settings")
+    await pruning.apply("settings")
+    await pruning.watch()
+    note = {"metadata": {"annotations": {"note": "mine"}}}
+
+    async def change() -> None:
+        pruning.gate.before = None
+        await pruning.env.patch(CONFIG_MAPS, "settings", note)
+
+    pruning.gate.before = change
+    result = await pruning.prune("settings")
+    assert [item.ref.name for item in result.deleted] == ["settings"]
+
+
 async def test_changed_object_of_another_owner_is_kept(pruning: Pruning) -> None:
     await pruning.apply("settings")
     await pruning.watch()
@@ -554,6 +576,22 @@ async def test_object_that_is_gone_when_it_is_deleted_is_deleted(pruning: Prunin
     result = await pruning.prune("settings")
     assert [item.ref.name for item in result.deleted] == ["settings"]
     assert pruning.sent() == [("delete", "settings")]
+
+
+async def test_namespace_that_is_not_allowed_is_not_deleted(pruning: Pruning) -> None:
+    owner, ref = owner_of(pruning.node_pass.node), ObjectRef("v1", "Namespace", "", "space")
+    metadata = {
+        "name": "space",
+        "labels": {LABEL_MANAGED: TRUE},
+        "annotations": {ANNOTATION_TRACKING_ID: tracking_id(ref, owner)},
+    }
+    await pruning.env.client.apply(NAMESPACES, {"metadata": metadata}, manager=FIELD_MANAGER)
+    options = replace(pruning.context.options, allowed_namespaces=("other",))
+    pruning.context = replace(pruning.context, options=options)
+    pruning.intercept()
+    result = await pruning.prune(InventoryItem("space", ref))
+    assert "--allowed-namespaces" in messages(result)["space"]
+    assert await pruning.env.client.get(NAMESPACES, "space")
 
 
 @pytest.mark.parametrize("verb", ["get", "delete"])
@@ -731,7 +769,7 @@ async def test_object_is_read_while_its_kind_is_not_watched(
     await pruning.apply("settings")
     await pruning.watch()
     kind, key = await pruning.children.watched(CONFIG_MAPS), ObjectKey("test", "settings")
-    break_watch(api_server)
+    await break_watch(api_server)
     await eventually(lambda: kind.is_unwatched, within=300)
     if not still_exists:
         await pruning.env.client.delete(CONFIG_MAPS, "settings", "test")
@@ -748,11 +786,12 @@ async def test_discovery_that_fails_keeps_the_object(pruning: Pruning) -> None:
     assert messages(result) == {"settings": "failed by the test"}
 
 
-def break_watch(api_server: MemoryApiServer) -> None:
+async def break_watch(api_server: MemoryApiServer) -> None:
     """End the watch of ConfigMaps, and reject new ones."""
     for verb in ("list", "watch"):
         api_server.fail(verb, "/configmaps", times=math.inf, status=500)
     api_server.end_watches("configmaps")
+    await asyncio.sleep(1)
 
 
 def fail(pruning: Pruning, verb: str, error: KubeError) -> None:

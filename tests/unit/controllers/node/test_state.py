@@ -116,9 +116,9 @@ def test_rejection_counts_as_transient_for_thirty_seconds() -> None:
 def test_finalizer_goes_on_with_the_objects_that_a_reconcile_found_gone() -> None:
     state, node = NodeState("1"), a_node()
     NodePass.for_reconcile(node, state, 0.0).gone.absent.add(REF)
-    assert NodePass.for_finalizer(node, state).gone.absent == {REF}
-    NodePass.for_finalizer(node, state).gone.released.add("2")
-    assert NodePass.for_finalizer(node, state).gone.released == {"2"}
+    assert NodePass.for_finalizer(node, state, 0.0).gone.absent == {REF}
+    NodePass.for_finalizer(node, state, 0.0).gone.released.add("2")
+    assert NodePass.for_finalizer(node, state, 0.0).gone.released == {"2"}
 
 
 def test_reconcile_begins_with_no_object_that_is_gone() -> None:

@@ -57,12 +57,12 @@ def test_node_waits_for_every_protected_object_that_is_being_deleted() -> None:
         a_hub(), metadata=replace(a_hub().metadata, annotations=PROTECTED, deletion_timestamp=NOON)
     )
     own = replace(node, metadata=hub.metadata)
-    assert blocking(node, None, None) is None
-    assert blocking(node, a_hub(annotations=PROTECTED), form(protected=True)) is None
-    assert blocking(node, a_hub(), form(deleting=True)) is None
-    assert blocking(node, hub, None) is hub
-    assert blocking(node, None, protected) is protected
-    assert blocking(own, hub, protected) is own
+    assert blocking(node, [None], None) is None
+    assert blocking(node, [a_hub(annotations=PROTECTED)], form(protected=True)) is None
+    assert blocking(node, [a_hub()], form(deleting=True)) is None
+    assert blocking(node, [a_hub(), hub], None) is hub
+    assert blocking(node, [], protected) is protected
+    assert blocking(own, [hub], protected) is own
 
 
 @pytest.mark.parametrize("obj", [a_hub(), a_form()])
