@@ -8,7 +8,7 @@ import asyncio
 import json
 import uuid
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from lynq.kube import Client, load_config
 from lynq.kube.crd_install import install_crd
 from lynq.kube.resource import NAMESPACES
 from operated.environment import Environment, Object
-from waiting import eventually
+from waiting import DeadlineError, eventually
 
 POLICY = {
     "apiVersion": "audit.k8s.io/v1",
@@ -95,6 +95,11 @@ class Tenant:
             if not change["held"]
         }
 
+    def has_written(self, lines: list[str], version: int) -> bool:
+        """Return whether every change of the plan was carried out."""
+        own = [line for line in lines if self.case.name in line]
+        return self.planned.keys() <= written(own, self, version).keys()
+
 
 @pytest.fixture(scope="module")
 def audited(clusters: Path) -> Iterator[LocalCluster]:
@@ -126,8 +131,17 @@ async def tenants(audited: LocalCluster, tmp_path_factory: Any) -> dict[str, Ten
             tenant.plan = await plan_of(tenant, audited, directory)
         start = len(audit_lines(audited))
         version = int((await client.list(NAMESPACES)).resource_version)
+        pending = list(tenants)
+
+        def is_carried_out() -> bool:
+            lines = audit_lines(audited)[start:]
+            pending[:] = [each for each in pending if not each.has_written(lines, version)]
+            return not pending
+
         async with operator(client, directory, audited):
-            pass
+            # A hand-over is tried again every 30 s. The tests name what is missing after all.
+            with suppress(DeadlineError):
+                await eventually(is_carried_out, within=90, every=2)
         for tenant in tenants:
             tenant.written = written(audit_lines(audited)[start:], tenant, version)
     return {tenant.case.name: tenant for tenant in tenants}
