@@ -1,7 +1,7 @@
 """The objects, their versions, and the log of changes that watches read.
 
 One counter gives each write its resourceVersion, as etcd's revision does. Objects are never changed
-in place: a write stores another one. After `compact` the log begins anew, and what needs an older
+in place: a write stores another one. After `compact` the log is empty, and what needs an older
 version is answered with 410.
 """
 
