@@ -35,6 +35,7 @@ from lynq.core.readiness.rules import (
     evaluate_readiness,
     reads_body,
 )
+from lynq.core.readiness.verdict import Readiness
 from lynq.kube import Client, Discovery, ObjectChange, PartialObject, Resource, RuntimeMetrics
 from lynq.kube.errors import KubeError
 from lynq.kube.store import version_of
@@ -144,28 +145,18 @@ class WatchedKind:
     def child_of(self, obj: Any) -> Child:  # noqa: ANN401 - FullObject or PartialObject
         """Return the cached state of an object."""
         metadata: Metadata = obj.metadata
-        deleting = is_deleting(obj)
         observed = {
             "apiVersion": self.resource.api_version,
             "kind": self.resource.kind,
             "metadata": {
                 "generation": metadata.generation,
                 "annotations": metadata.annotations,
-                "deletionTimestamp": "set" if deleting else "",
+                "deletionTimestamp": "set" if is_deleting(obj) else "",
             },
             "spec": getattr(obj, "spec", None),
             "status": getattr(obj, "status", None),
         }
-        live = LiveObject(
-            uid=metadata.uid,
-            readiness=self._readiness(observed),
-            labels=_shared_labels(tuple(metadata.labels.items())),
-            annotations=metadata.annotations,
-            owner_uids=tuple(owner.uid for owner in metadata.owner_references),
-            is_deleting=deleting,
-            digest=owned_fields_digest(metadata),
-            created_at=metadata.creation_timestamp,
-        )
+        live = live_object(obj, self._readiness(observed))
         return Child(
             live, metadata.generation, metadata.resource_version, has_update_entry(metadata)
         )
@@ -379,6 +370,21 @@ class Children:
 
 def _is_ready(child: Child | None) -> bool:
     return child is not None and child.live.readiness.is_ready
+
+
+def live_object(obj: Any, readiness: Readiness) -> LiveObject:  # noqa: ANN401 - as `child_of`
+    """Return the observed state of an object."""
+    metadata: Metadata = obj.metadata
+    return LiveObject(
+        uid=metadata.uid,
+        readiness=readiness,
+        labels=_shared_labels(tuple(metadata.labels.items())),
+        annotations=metadata.annotations,
+        owner_uids=tuple(owner.uid for owner in metadata.owner_references),
+        is_deleting=is_deleting(obj),
+        digest=owned_fields_digest(metadata),
+        created_at=metadata.creation_timestamp,
+    )
 
 
 def node_by_label(live: LiveObject) -> ObjectKey | None:

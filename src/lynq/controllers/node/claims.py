@@ -51,6 +51,23 @@ class NodeClaims:
         nodes = await self._possible_nodes(possible)
         return claimant_of(live, ref, owner, record, nodes)
 
+    async def other_owner(self, live: LiveObject, ref: ObjectRef, owner: Owner) -> str:
+        """Return the other node that exists and owns an object, for messages; "" if none does.
+
+        A node that cannot be known, because its namespace is not watched, may exist.
+        """
+        possible = possible_owners(live, ref, owner)
+        if possible is None:
+            return ""
+        nodes = await self._possible_nodes(possible)
+        if proven := next(filter(None, map(nodes.key_by_uid, possible.uids)), None):
+            return _named(proven)
+        key = possible.key
+        if key is None or key == (owner.namespace, owner.name):
+            return ""
+        may_exist = nodes.by_key(key) is not None or not nodes.covers(key.namespace)
+        return _named(key) if may_exist else ""
+
     def contender(self, ref: ObjectRef, node: LynqNode) -> str:
         """Return another node that desires an object of this node, for messages; "" if none.
 

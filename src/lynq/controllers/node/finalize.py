@@ -150,10 +150,11 @@ class NodeFinalizer:
     def _emit_events(self, node_pass: NodePass, pruned: PruneResult) -> None:
         node, progress = node_pass.node, node_pass.state.finalizer
         is_hub_deleting = self._is_hub_deleting(node)
-        for item, uid in pruned.retained:
-            self._reporter.emit(node, [events.retained(item)])
+        for deletion in pruned.retained:
+            item = deletion.item
+            self._reporter.emit(node, [events.retained(item, deletion.retained_for)])
             event = events.orphaned(OrphanReason.LYNQ_NODE_DELETED)
-            self._reporter.emit_for_object(item.ref, uid, event)
+            self._reporter.emit_for_object(item.ref, deletion.uid, event)
             if is_hub_deleting:
                 self._reporter.emit(node, [events.retained_without_hub(item)])
         for released in pruned.released:

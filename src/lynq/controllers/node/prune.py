@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from lynq.api import DeletionPolicy, LynqNode
 from lynq.api.metadata import ObjectKey
-from lynq.api.node_metadata import form_of
+from lynq.api.node_metadata import form_of, is_deleting
 from lynq.api.reasons import OrphanReason
 from lynq.api.resource import all_resources
 from lynq.controllers.children import (
@@ -33,12 +33,14 @@ from lynq.controllers.context import ControllerContext
 from lynq.controllers.impersonation import ClientSelector
 from lynq.controllers.node.claims import NodeClaims
 from lynq.controllers.node.kube_errors import NODE_WIDE_ERRORS, is_transient
+from lynq.controllers.node.namespace_reader import NamespaceReader
 from lynq.controllers.node.object_reader import ObjectReader
 from lynq.controllers.node.release import ObjectChanged, ReleasedObject, release, retain
 from lynq.controllers.node.state import NodePass
 from lynq.controllers.node.write_gate import WriteGate
 from lynq.core.graph.build import entries_of
 from lynq.core.node.inventory import InventoryItem
+from lynq.core.node.namespace_use import NamespaceUse
 from lynq.core.node.objects import ObjectRef, owner_of
 from lynq.core.node.ownership import is_owned_by
 from lynq.core.node.prune import (
@@ -46,6 +48,7 @@ from lynq.core.node.prune import (
     PruneCandidate,
     next_prune_step,
     with_contenders,
+    with_uses,
 )
 from lynq.core.node.state import ResourceOutcome
 from lynq.kube import Discovery, Resource
@@ -60,8 +63,8 @@ class PruneResult:
 
     deleted: list[InventoryItem] = field(default_factory=list)
     """Objects whose deletion was accepted."""
-    retained: list[tuple[InventoryItem, str]] = field(default_factory=list)
-    """Objects that became orphans, with their uids."""
+    retained: list[ObjectDeletion] = field(default_factory=list)
+    """Objects that became orphans."""
     released: list[ReleasedObject] = field(default_factory=list)
     """Objects that existed before and stay without our fields and marks."""
     remaining: Sequence[ResourceOutcome] = ()
@@ -91,6 +94,7 @@ class Pruner:
         self._reader = reader
         self._children = children
         self._discovery = discovery
+        self._namespaces = NamespaceReader(context, children, discovery, claims)
 
     def applied_objects(self, node: LynqNode) -> list[InventoryItem]:
         """Return the cached objects that the node has applied, regardless of its status.
@@ -156,6 +160,10 @@ class Pruner:
                 contenders = await self._claims.current_contenders(node)
                 candidates = with_contenders(candidates, contenders)
                 step = next_prune_step(entries, candidates, owner, reason)
+            if namespaces := step.deleted_namespaces(tried):
+                uses = await self._uses(namespaces, node, candidates)
+                candidates = with_uses(candidates, uses)
+                step = next_prune_step(entries, candidates, owner, reason)
             result.remaining = step.outcomes
             wave = [deletion for deletion in step.deletions if deletion.item.ref not in tried]
             if not wave:
@@ -171,6 +179,19 @@ class Pruner:
                 for deletion, was_sent in zip(wave, sent, strict=True)
                 if not was_sent
             }
+
+    async def _uses(
+        self,
+        namespaces: Iterable[ObjectRef],
+        node: LynqNode,
+        candidates: Sequence[PruneCandidate],
+    ) -> dict[ObjectRef, NamespaceUse]:
+        """Read why Namespaces stay that would be deleted."""
+        owner, pruned = owner_of(node), {each.item.ref.identity for each in candidates}
+        return {
+            ref: await self._namespaces.use(ref, owner, pruned, is_deleting=is_deleting(node))
+            for ref in namespaces
+        }
 
     def _retained(self, node: LynqNode) -> frozenset[str]:
         return self._context.retained_ids.of(form_of(node))
@@ -316,7 +337,7 @@ class Pruner:
                 node_pass.gone.released.add(deletion.uid)
             elif deletion.retain:
                 await retain(client, kind, deletion, owner, now)
-                result.retained.append((item, deletion.uid))
+                result.retained.append(deletion)
             else:
                 with kind.writing(_key(kind, item.ref)):
                     await self._delete(kind, deletion, node_pass)

@@ -151,9 +151,9 @@ class StatusReporter:
         for observed in progress.adopted:
             live = observed.facts.live
             self.emit_for_object(observed.ref, live.uid if live else "", events.adopted())
-        for item, uid in pruned.retained:
+        for deletion in pruned.retained:
             event = events.orphaned(OrphanReason.REMOVED_FROM_TEMPLATE)
-            self.emit_for_object(item.ref, uid, event)
+            self.emit_for_object(deletion.item.ref, deletion.uid, event)
 
     def _postpone_progress(
         self, node: LynqNode, state: ReportState, status: NodeStatus
@@ -230,7 +230,9 @@ def _change_events(
         yield events.foreign_adopted(observed.ref, is_owned=is_owned)
     yield from events.proceeding_events(node.status, progress.step.outcomes, progress.written)
     yield from (events.removed_from_form(item, retained=False) for item in pruned.deleted)
-    yield from (events.removed_from_form(item, retained=True) for item, _ in pruned.retained)
+    for deletion in pruned.retained:
+        cause = deletion.retained_for
+        yield events.removed_from_form(deletion.item, retained=True, retained_for=cause)
     for released in pruned.released:
         yield events.released(released.item, kept_fields=released.kept_fields)
     if changed:

@@ -101,10 +101,11 @@ def invalid_events(previous: NodeStatus, invalid: InvalidNode) -> tuple[Event, .
     return () if was_reported else (Event(invalid.event, invalid.message, warns=True),)
 
 
-def removed_from_form(item: InventoryItem, *, retained: bool) -> Event:
+def removed_from_form(item: InventoryItem, *, retained: bool, retained_for: str = "") -> Event:
     """Report an object that was deleted or retained because the form no longer has it."""
     if retained:
-        message = f"{_object(item.id, item.ref)} was removed from the form and retained"
+        cause = _because(retained_for)
+        message = f"{_object(item.id, item.ref)} was removed from the form and retained{cause}"
         return Event(EventReason.ORPHANED_RESOURCE_RETAINED, message)
     message = f"{_object(item.id, item.ref)} was removed from the form and deleted"
     return Event(EventReason.ORPHANED_RESOURCE_DELETED, message)
@@ -128,10 +129,14 @@ def released(item: InventoryItem, *, kept_fields: bool) -> Event:
     return Event(EventReason.ADOPTED_RESOURCE_RELEASED, message, warns=kept_fields)
 
 
-def retained(item: InventoryItem) -> Event:
+def retained(item: InventoryItem, retained_for: str = "") -> Event:
     """Report an object that is retained when its node is deleted."""
-    message = f"{_object(item.id, item.ref)} was retained"
+    message = f"{_object(item.id, item.ref)} was retained{_because(retained_for)}"
     return Event(EventReason.RESOURCE_RETAINED, message)
+
+
+def _because(retained_for: str) -> str:
+    return f", because {retained_for}" if retained_for else ""
 
 
 def retained_without_hub(item: InventoryItem) -> Event:

@@ -18,6 +18,7 @@ from lynq.core.graph.build import removal_waves
 from lynq.core.graph.model import Entry
 from lynq.core.node.adoption_policy import is_adopted
 from lynq.core.node.inventory import InventoryItem, possible_claims, stale_items
+from lynq.core.node.namespace_use import UNUSED, NamespaceUse, combined
 from lynq.core.node.objects import LiveObject, ObjectIdentity, ObjectRef, Owner
 from lynq.core.node.ownership import is_orphan, is_owned_by
 from lynq.core.node.siblings import NO_SIBLINGS, Siblings, held_for_siblings
@@ -117,6 +118,8 @@ class PruneCandidate:
     """Another node that desires the object, for messages; "" if there is none."""
     version: str = ""
     """The resourceVersion of the live object."""
+    use: NamespaceUse = UNUSED
+    """Why the object stays, if it is a Namespace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +135,8 @@ class ObjectDeletion:
     reason: OrphanReason
     release: bool = False
     """Whether only our fields and marks are removed: the object existed before."""
+    retained_for: str = ""
+    """What keeps a Namespace that its deletionPolicy does not keep."""
 
     @property
     def is_foreground(self) -> bool:
@@ -160,6 +165,16 @@ class PruneStep:
             not deletion.retain and deletion.item.ref not in tried for deletion in self.deletions
         )
 
+    def deleted_namespaces(self, tried: Collection[ObjectRef]) -> tuple[ObjectRef, ...]:
+        """Return the Namespaces that are deleted now, with all objects in them."""
+        return tuple(
+            deletion.item.ref
+            for deletion in self.deletions
+            if deletion.item.ref.is_namespace
+            and not (deletion.retain or deletion.release)
+            and deletion.item.ref not in tried
+        )
+
     @property
     def is_done(self) -> bool:
         """Whether every object is deleted, retained or not owned by the node."""
@@ -174,7 +189,7 @@ def next_prune_step(
 ) -> PruneStep:
     """Return the next wave of deletions; `entries` are the resources of the node's spec."""
     entries = tuple(entries)
-    remaining = [candidate for candidate in candidates if _remains(candidate, owner)]
+    remaining = _with_uses([each for each in candidates if _remains(each, owner)], owner)
     observed = {
         candidate.item.id
         for candidate in remaining
@@ -186,10 +201,13 @@ def next_prune_step(
     volume_claims = waiting & unlisted
     waves = removal_waves(entries, observed - volume_claims)
     wave = volume_claims.union(waves[0] if waves else ())
+    due = [each for each in remaining if each.item.id in wave]
+    # Nothing is retained or released in a Namespace that could still be deleted.
+    due = [each for each in remaining if each.use.retained_for] or due
     deletions = tuple(
         _deletion(candidate, candidate.live, owner, reason)
-        for candidate in remaining
-        if candidate.live and candidate.item.id in wave and _is_due(candidate, candidate.live)
+        for candidate in due
+        if candidate.live and _is_due(candidate, candidate.live)
     )
     by_ref = {deletion.item.ref: deletion for deletion in deletions}
     outcomes = tuple(_outcome(candidate, by_ref, wave) for candidate in remaining)
@@ -207,6 +225,52 @@ def with_contenders(
         )
         for candidate in candidates
     ]
+
+
+def with_uses(
+    candidates: Iterable[PruneCandidate], uses: Mapping[ObjectRef, NamespaceUse]
+) -> list[PruneCandidate]:
+    """Return the candidates with the reasons why Namespaces stay, by Namespace."""
+    return [
+        replace(candidate, use=uses.get(candidate.item.ref, candidate.use))
+        for candidate in candidates
+    ]
+
+
+def _with_uses(candidates: Sequence[PruneCandidate], owner: Owner) -> list[PruneCandidate]:
+    """Add to each Namespace why an object that the node prunes keeps it."""
+    names = {each.item.ref.name for each in candidates if each.item.ref.is_namespace}
+    uses: dict[str, list[NamespaceUse]] = {name: [] for name in names}
+    for candidate in candidates:
+        if candidate.item.ref.namespace in names:
+            uses[candidate.item.ref.namespace].append(_use_by(candidate, owner))
+    return [
+        _used(candidate, combined([candidate.use, *uses[candidate.item.ref.name]]))
+        if candidate.item.ref.is_namespace
+        else candidate
+        for candidate in candidates
+    ]
+
+
+def _used(candidate: PruneCandidate, use: NamespaceUse) -> PruneCandidate:
+    return replace(candidate, use=use, held_until=candidate.held_until or use.held_until)
+
+
+def _use_by(candidate: PruneCandidate, owner: Owner) -> NamespaceUse:
+    """Return why an object that the node prunes keeps its Namespace."""
+    ref, live = candidate.item.ref, candidate.live
+    if candidate.held_until:
+        return NamespaceUse(held_until=candidate.held_until)
+    if candidate.is_unobserved or live is None:
+        return NamespaceUse(held_until=f"{ref} can be observed")
+    if live.is_deleting:
+        return UNUSED
+    if candidate.contender:
+        return NamespaceUse(held_until=f"{ref} is gone, which is handed over")
+    deletion = _deletion(candidate, live, owner, OrphanReason.LYNQ_NODE_DELETED)
+    if deletion.release:
+        return NamespaceUse(retained_for=f"{ref} existed before")
+    return NamespaceUse(retained_for=f"{ref} is retained" if deletion.retain else "")
 
 
 def _awaits_rewrite(node: LynqNode) -> bool:
@@ -250,7 +314,16 @@ def _deletion(
     # Another node that desires the object adopts the orphan.
     retain = retain or _is_own_namespace(item.ref, owner) or bool(candidate.contender)
     release = not retain and is_adopted(live, item.adopted_uid)
-    return ObjectDeletion(item, live.uid, candidate.version, retain, reason, release)
+    retained_for = "" if retain or release else candidate.use.retained_for
+    return ObjectDeletion(
+        item,
+        live.uid,
+        candidate.version,
+        retain or bool(retained_for),
+        reason,
+        release,
+        retained_for,
+    )
 
 
 def _is_own_namespace(ref: ObjectRef, owner: Owner) -> bool:
@@ -282,6 +355,8 @@ def _deletion_message(deletion: ObjectDeletion, contender: str) -> str:
         return f"being handed over to {contender}"
     if deletion.release:
         return "being released: it existed before"
+    if deletion.retained_for:
+        return f"being retained as an orphan, because {deletion.retained_for}"
     return "being retained as an orphan" if deletion.retain else "being deleted"
 
 

@@ -24,6 +24,7 @@ from lynq.controllers.node.state import NodePass, NodeState
 from lynq.controllers.options import Options
 from lynq.core.node.inventory import InventoryItem
 from lynq.core.node.objects import ObjectRef
+from lynq.core.node.prune import ObjectDeletion
 from lynq.core.node.state import ResourceOutcome
 from lynq.kube import Result, RuntimeMetrics
 from lynq.kube.errors import UnknownKind
@@ -372,7 +373,8 @@ async def test_retained_objects_are_reported(rounds: Rounds, hub: str) -> None:
             protected, metadata=metadata
         )
     node = await rounds.create_deleted(annotations={"lynq.sh/hubId": "hub"})
-    rounds.pruned.result.retained.append((ITEM, "2"))
+    reason = OrphanReason.LYNQ_NODE_DELETED
+    rounds.pruned.result.retained.append(ObjectDeletion(ITEM, "2", "7", retain=True, reason=reason))
     await rounds.round(node)
     expected = [EventReason.RESOURCE_RETAINED, EventReason.LYNQ_NODE_DELETED]
     if hub == "deleted":

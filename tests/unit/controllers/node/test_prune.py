@@ -313,7 +313,7 @@ async def test_retained_id_of_the_form_retains_an_object_that_left_it(pruning: P
     form = ObjectKey(pruning.env.namespace, "web")
     pruning.context.retained_ids.set(form, frozenset({"settings"}))
     result = await pruning.prune("settings", "other")
-    assert [(item.ref.name) for item, _ in result.retained] == ["settings"]
+    assert [each.item.ref.name for each in result.retained] == ["settings"]
     assert [item.ref.name for item in result.deleted] == ["other"]
 
 
@@ -321,7 +321,7 @@ async def test_whole_node_is_retained(pruning: Pruning) -> None:
     created = await pruning.apply("settings")
     await pruning.watch()
     result = await pruning.prune("settings", retain_all=True)
-    assert [(item.ref.name, uid) for item, uid in result.retained] == [
+    assert [(each.item.ref.name, each.uid) for each in result.retained] == [
         ("settings", created["metadata"]["uid"])
     ]
     assert result.deleted == []
@@ -398,7 +398,7 @@ async def test_object_that_a_cached_node_desires_is_retained(pruning: Pruning) -
     await pruning.watch()
     pruning.claims.cached["settings"] = 'LynqNode "beta-web"'
     result = await pruning.prune("settings")
-    assert [item.ref.name for item, _ in result.retained] == ["settings"]
+    assert [each.item.ref.name for each in result.retained] == ["settings"]
     assert pruning.claims.reads == 0
 
 
@@ -407,7 +407,7 @@ async def test_object_that_a_node_desires_now_is_retained(pruning: Pruning) -> N
     await pruning.watch()
     pruning.claims.current["settings"] = 'LynqNode "beta-web"'
     result = await pruning.prune("settings")
-    assert [item.ref.name for item, _ in result.retained] == ["settings"]
+    assert [each.item.ref.name for each in result.retained] == ["settings"]
     assert result.deleted == []
     assert pruning.claims.reads == 1
 
@@ -426,7 +426,7 @@ async def test_object_that_becomes_desired_while_its_deletion_waits_is_retained(
 
     pruning.gate.before = desire
     result = await pruning.prune("settings")
-    assert [item.ref.name for item, _ in result.retained] == ["settings"]
+    assert [each.item.ref.name for each in result.retained] == ["settings"]
     assert result.deleted == []
 
 
