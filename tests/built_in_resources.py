@@ -7,3 +7,6 @@ SERVICE_ACCOUNTS = Resource("", "v1", "ServiceAccount", "serviceaccounts", names
 PODS = Resource("", "v1", "Pod", "pods", namespaced=True)
 DEPLOYMENTS = Resource("apps", "v1", "Deployment", "deployments", namespaced=True)
 INGRESSES = Resource("networking.k8s.io", "v1", "Ingress", "ingresses", namespaced=True)
+PERSISTENT_VOLUME_CLAIMS = Resource(
+    "", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", namespaced=True
+)

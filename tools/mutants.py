@@ -80,6 +80,7 @@ MODULES = (
     "lynq.core.node.inventory",
     "lynq.core.node.managed_fields",
     "lynq.core.node.merge_patch",
+    "lynq.core.node.namespace_use",
     "lynq.core.node.objects",
     "lynq.core.node.origin",
     "lynq.core.node.ownership",

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from built_in_resources import DEPLOYMENTS, PODS
+from built_in_resources import DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, PODS
 from lynq.core.readiness.rules import evaluate_readiness
 from lynq.core.readiness.verdict import Readiness, ReadinessState
 from lynq.kube import Client, Resource
@@ -15,7 +15,6 @@ from waiting import eventually
 STATEFUL_SETS = Resource("apps", "v1", "StatefulSet", "statefulsets", namespaced=True)
 DAEMON_SETS = Resource("apps", "v1", "DaemonSet", "daemonsets", namespaced=True)
 JOBS = Resource("batch", "v1", "Job", "jobs", namespaced=True)
-CLAIMS = Resource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", namespaced=True)
 
 NEVER = {"local.lynq.sh/ready": "never"}
 DELAYED = {"local.lynq.sh/ready-after": "1s"}
@@ -164,7 +163,7 @@ async def test_failed_job_reports_reason_of_kubernetes(
 
 
 async def test_claim_is_ready_when_bound(observe: Observe) -> None:
-    observed = observe(CLAIMS)
+    observed = observe(PERSISTENT_VOLUME_CLAIMS)
     assert (await observed.create(claim("data"))).message == "claim is Pending"
     await observed.wait_for(ReadinessState.READY)
     assert observed.kubectl("get", "-o", "jsonpath={.status.phase}") == "Bound"

@@ -41,6 +41,13 @@ class PlacedResource:
     """The JSON name of the list that contains the resource."""
     resource: TResource
 
+    @property
+    def name(self) -> str:
+        """The template of the object's name; "" if there is none."""
+        metadata = self.resource.spec.get("metadata")
+        name = metadata.get("name") if isinstance(metadata, Mapping) else None
+        return self.resource.name_template or str(name or "")
+
 
 @dataclass(frozen=True, slots=True)
 class TemplateText:

@@ -8,10 +8,11 @@ in any order.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, TypeAlias
 
-from lynq.api import AdoptionPolicy, FormSpec, HubSpec
+from lynq.api import AdoptionPolicy, DeletionPolicy, FormSpec, HubSpec
 from lynq.api.events import EventReason
 from lynq.api.names import PREFIX
 from lynq.api.problems import Problem, ProblemKind, at_key
+from lynq.api.text import and_more
 from lynq.core.form.templates import (
     MAX_DEPTH,
     PlacedResource,
@@ -57,6 +58,7 @@ def validate_form(
     for placed in resources:
         problems += _check_resource(placed, check_ignore_field)
     problems += check_autoscalers(resources)
+    problems += _check_namespaces(resources)
     return (*problems, *check_templates(resources, hub))
 
 
@@ -142,10 +144,31 @@ def _check_kind(placed: PlacedResource) -> Iterator[Problem]:
         )
 
 
+def _check_namespaces(resources: Iterable[PlacedResource]) -> Iterator[Problem]:
+    """Warn of Namespaces that outlive their rows, because an object in them is retained."""
+    resources = tuple(resources)
+    for namespace in resources:
+        resource = namespace.resource
+        is_namespace = resource.spec.get("kind") == "Namespace"
+        if not is_namespace or resource.deletion_policy is DeletionPolicy.RETAIN:
+            continue
+        kept = [
+            f'"{placed.resource.id}"'
+            for placed in resources
+            if placed.resource.deletion_policy is DeletionPolicy.RETAIN
+            and placed.resource.target_namespace == namespace.name != ""
+        ]
+        if kept:
+            yield Problem(
+                f"{namespace.path}.deletionPolicy",
+                f"is Delete, but the Namespace stays with {and_more(kept)} in it, whose "
+                "deletionPolicy is Retain",
+                ProblemKind.WARNING,
+            )
+
+
 def _check_name(placed: PlacedResource) -> Iterator[Problem]:
-    metadata = placed.resource.spec.get("metadata")
-    has_name = isinstance(metadata, Mapping) and metadata.get("name")
-    if not placed.resource.name_template and not has_name:
+    if not placed.name:
         yield Problem(
             f"{placed.path}.nameTemplate",
             "required, as the manifest has no metadata.name: the resource will fail",

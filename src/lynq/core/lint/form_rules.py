@@ -6,7 +6,7 @@ from typing import Final
 
 from lynq.api import CreationPolicy, DeletionPolicy, FormSpec, HubSpec
 from lynq.api.problems import at_key
-from lynq.core.form.templates import PlacedResource, placed_resources, templates_of
+from lynq.core.form.templates import placed_resources, templates_of
 from lynq.core.form.validation import check_autoscalers
 from lynq.core.graph.build import entries_of
 from lynq.core.graph.model import Edges, edges_between
@@ -60,7 +60,7 @@ def _repeated_jobs(form: FormToLint) -> Iterator[tuple[str, str]]:
 
 def _early_resources(form: FormToLint) -> Iterator[tuple[str, str]]:
     namespaces = {
-        _name_of(placed): placed.resource.id
+        placed.name: placed.resource.id
         for placed in form.resources
         if kind_of(placed) == "Namespace"
     }
@@ -70,12 +70,6 @@ def _early_resources(form: FormToLint) -> Iterator[tuple[str, str]]:
         if namespace is not None and namespace not in _dependencies(placed.resource.id, edges):
             message = f'is created by "{namespace}", which is not among the dependIds'
             yield f"{placed.path}.targetNamespace", message
-
-
-def _name_of(placed: PlacedResource) -> str:
-    metadata = placed.resource.spec.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, dict) else None
-    return placed.resource.name_template or str(name or "")
 
 
 def _dependencies(resource_id: str, edges: Edges) -> set[str]:

@@ -5,14 +5,12 @@ from contextlib import closing
 
 import pytest
 
-from lynq.kube import Resource
+from built_in_resources import PERSISTENT_VOLUME_CLAIMS
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import CONFIG_MAPS
 from operated.environment import FORMS, NODES, Environment, config_map
 from operated.running_operator import running_operator
 from waiting import eventually, stays
-
-CLAIMS = Resource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", namespaced=True)
 
 
 def execute(env: Environment, statement: str) -> None:
@@ -37,7 +35,11 @@ async def create_tenant(env: Environment, changes: str = "Poll") -> None:
 
 async def uids(env: Environment) -> set[str]:
     """Return the uids of node, ConfigMap and volume claim of a tenant; empty if one is missing."""
-    objects = ((NODES, "acme-web"), (CONFIG_MAPS, "acme-settings"), (CLAIMS, "acme-data"))
+    objects = (
+        (NODES, "acme-web"),
+        (CONFIG_MAPS, "acme-settings"),
+        (PERSISTENT_VOLUME_CLAIMS, "acme-data"),
+    )
     try:
         return {(await env.get(resource, name))["metadata"]["uid"] for resource, name in objects}
     except NotFound:

@@ -1,8 +1,9 @@
 """Warnings of a form that is accepted."""
 
 import pytest
+from msgspec.structs import replace
 
-from lynq.api import AdoptionPolicy, FormSpec, HubSpec
+from lynq.api import AdoptionPolicy, DeletionPolicy, FormSpec, HubSpec
 from unit.core.form.forms import BODY, error_texts, form, hub, resource, warning_texts
 
 DEPLOYMENT = {"apiVersion": "apps/v1", "kind": "Deployment"}
@@ -225,3 +226,27 @@ def test_reserved_labels_and_annotations_give_a_warning() -> None:
         "spec.configMaps[0].labelsTemplate[lynq.sh/node]",
         "spec.configMaps[0].annotationsTemplate[lynq.sh/node]",
     ]
+
+
+@pytest.mark.parametrize(
+    ("policy", "target", "warns"),
+    [
+        (DeletionPolicy.RETAIN, "t-{{ .uid }}", True),
+        (DeletionPolicy.DELETE, "t-{{ .uid }}", False),
+        (DeletionPolicy.RETAIN, "other", False),
+        (DeletionPolicy.RETAIN, "", False),
+    ],
+)
+def test_namespace_that_a_retained_object_keeps(
+    policy: DeletionPolicy, target: str, *, warns: bool
+) -> None:
+    namespace = {"apiVersion": "v1", "kind": "Namespace"}
+    space = resource("space", spec=namespace, name_template="t-{{ .uid }}")
+    kept = resource("volume", target_namespace=target, deletion_policy=policy)
+    message = (
+        "spec.namespaces[0].deletionPolicy: is Delete, but the Namespace stays with "
+        '"volume" in it, whose deletionPolicy is Retain'
+    )
+    assert warning_texts(form(kept, namespaces=(space,))) == ([message] if warns else [])
+    retained = replace(space, deletion_policy=DeletionPolicy.RETAIN)
+    assert warning_texts(form(kept, namespaces=(retained,))) == []
