@@ -653,14 +653,15 @@ async def test_object_of_an_unserved_version_is_found_in_another(
     assert [item.ref for item in result.deleted] == [WIDGET]
 
 
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
 async def test_object_of_a_served_version_is_deleted_in_it(
-    pruning: Pruning, api_server: MemoryApiServer
+    pruning: Pruning, api_server: MemoryApiServer, version: str
 ) -> None:
     api_server.install(widgets("v1", "v1beta1"))
     await pruning.apply("one", widget_kind())
-    old = WIDGET._replace(api_version="example.com/v1beta1")
-    result = await pruning.prune(InventoryItem("one", old))
-    assert [item.ref for item in result.deleted] == [old]
+    ref = WIDGET._replace(api_version=f"example.com/{version}")
+    result = await pruning.prune(InventoryItem("one", ref))
+    assert [item.ref for item in result.deleted] == [ref]
 
 
 async def test_entry_without_a_version_is_looked_for_in_every_group(
