@@ -1,5 +1,7 @@
 """CustomResourceDefinitions and discovery."""
 
+import uuid
+
 import pytest
 
 from contract.manifests import Object, exists, fields_of, wait_until_removed, widget
@@ -166,3 +168,32 @@ async def test_objects_are_removed_with_their_definition(client: Client, namespa
 async def test_built_in_kind_is_discovered(client: Client, resource: Resource) -> None:
     found = await Discovery(client).resource(resource.api_version, resource.kind)
     assert found == resource
+
+
+async def test_versions_of_a_group_are_listed_by_their_priority(client: Client) -> None:
+    group = f"{uuid.uuid4().hex[:10]}.example.com"
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    versions = [
+        {"name": name, "served": True, "storage": name == "v1", "schema": schema}
+        for name in ("v1alpha1", "v1beta2", "v1", "v2beta1", "v2")
+    ]
+    definition = {
+        "metadata": {"name": f"gears.{group}"},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"plural": "gears", "kind": "Gear"},
+            "versions": versions,
+        },
+    }
+    await client.create(CUSTOM_RESOURCE_DEFINITIONS, definition)
+
+    async def listed() -> bool:
+        served = [each for each in await read_served(client) if each.startswith(group)]
+        names = [each.removeprefix(f"{group}/") for each in served]
+        return names == ["v2", "v1", "v2beta1", "v1beta2", "v1alpha1"]
+
+    try:
+        await eventually(listed, within=30)
+    finally:
+        await client.delete(CUSTOM_RESOURCE_DEFINITIONS, f"gears.{group}")

@@ -1,11 +1,14 @@
 """The discovery documents, in the aggregated form."""
 
+import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from memory.kinds import VERBS, ServedKind
 
 Body = dict[str, Any]
+
+_VERSION: Final = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
 
 
 def document(kinds: Iterable[ServedKind], *, core: bool) -> Body:
@@ -25,12 +28,23 @@ def document(kinds: Iterable[ServedKind], *, core: bool) -> Body:
                 "metadata": {"name": group} if group else {},
                 "versions": [
                     {"version": version, "resources": resources, "freshness": "Current"}
-                    for version, resources in versions.items()
+                    for version, resources in sorted(
+                        versions.items(), key=lambda item: _rank(item[0]), reverse=True
+                    )
                 ],
             }
             for group, versions in groups.items()
         ],
     }
+
+
+def _rank(version: str) -> tuple[int, int, int]:
+    """Return the rank of a version such as v1 or v2beta1: stable ones first, then the newest."""
+    parts = _VERSION.fullmatch(version)
+    if parts is None:
+        raise ValueError(f"{version} has no rank")
+    number, stage, minor = parts.groups()
+    return ("alpha", "beta", None).index(stage), int(number), int(minor or 0)
 
 
 def _resource(kind: ServedKind) -> Body:
