@@ -158,6 +158,8 @@ class StateReason(StrEnum):
     """A resource in dependIds is not ready yet."""
     DUPLICATE_OBJECT = "DuplicateObject"
     """Two resources of the node render the same object."""
+    JOB_END_UNKNOWN = "JobEndUnknown"
+    """A Job with creationPolicy Once is gone, and its end was not observed."""
     DELETING = "Deleting"
     """The object is no longer desired, and is being deleted."""
     WAITING_FOR_DEPENDENTS = "WaitingForDependents"

@@ -26,6 +26,7 @@ from lynq.controllers.cached_client import ResourceCache
 from lynq.controllers.options import UNSHARDED, Shard
 from lynq.controllers.own_writes import DELETED, OwnWrites
 from lynq.controllers.timing import DEFAULT_TIMING, Timing
+from lynq.core.node.jobs import JobEnd, is_job, job_end
 from lynq.core.node.managed_fields import has_update_entry, owned_fields_digest
 from lynq.core.node.objects import LiveObject, ObjectRef
 from lynq.core.node.predicates import ObjectEffect, object_changed
@@ -84,6 +85,8 @@ class ChildChange(Struct, frozen=True):
     """Whether the object is a workload that became ready."""
     is_progress: bool = False
     """Whether the object is still not ready, for another reason than before."""
+    end: JobEnd | None = None
+    """How the object ended, if it is a Job that was deleted; None if that was not observed."""
 
 
 class WatchedKind:
@@ -105,6 +108,7 @@ class WatchedKind:
         self._readiness = readiness
         self._shard = shard
         self._is_workload = resource.kind in ROLLING_WORKLOADS
+        self._is_job = is_job(resource.group, resource.kind)
         self._on_change = on_change
         self._own_writes: OwnWrites[ChildChange] = OwnWrites(self._deliver)
         self.resource = resource
@@ -213,6 +217,7 @@ class WatchedKind:
             is_own_write=self._is_own_write,
             became_ready=self._is_workload and _is_ready(new) and not _is_ready(old),
             is_progress=effect is ObjectEffect.PROGRESS,
+            end=self._end(change),
         )
         version = version_of(new.resource_version) if new else DELETED
         may_be_own = not child_change.is_own_write and not child_change.became_ready
@@ -220,6 +225,15 @@ class WatchedKind:
             # Nodes that wait for the object are woken by any write.
             child_change = replace(child_change, is_own_write=True)
         self._on_change(child_change)
+
+    def _end(self, change: ObjectChange[Child]) -> JobEnd | None:
+        """Return how a Job ended that was deleted."""
+        if not self._is_job or change.new is not None:
+            return None
+        return job_end(
+            last=change.old.live if change.old else None,
+            final=change.final.live if change.final else None,
+        )
 
     def _deliver(self, held_back: ChildChange) -> None:
         """Deliver a change that was held back; it may have replaced one that is no progress."""

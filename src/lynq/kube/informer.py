@@ -257,7 +257,7 @@ class Informer(Generic[W, T]):
             case WatchEvent(EventType.DELETED, obj):
                 deleted = ObjectVersion.of(obj.metadata)
                 self._listed.discard(deleted.key)
-                self._notify(self.store.remove(deleted))
+                self._notify(self.store.remove(deleted, partial(self._project, obj)))
                 self._advance(obj.metadata.resource_version)
             case WatchEvent(_, obj):
                 self._merge(obj)

@@ -47,6 +47,8 @@ class ObjectChange(Struct, Generic[T], frozen=True):
     key: ObjectKey
     old: T | None
     new: T | None
+    final: T | None = None
+    """The state in which it was deleted; None if the deletion was not watched."""
 
 
 class ObjectVersion(NamedTuple):
@@ -139,15 +141,15 @@ class Store(Generic[T]):
             return None
         return self._put(version, value())
 
-    def remove(self, version: ObjectVersion) -> ObjectChange[T] | None:
-        """Remove an object after its DELETED event."""
+    def remove(self, version: ObjectVersion, final: Callable[[], T]) -> ObjectChange[T] | None:
+        """Remove an object after its DELETED event, which has the final state."""
         tombstone = self._tombstones.get(version.key)
         if tombstone is not None and tombstone.uid == version.uid:
             del self._tombstones[version.key]
         entry = self._entries.get(version.key)
         if entry is None or (entry.uid != version.uid and entry.version > version.resource_version):
             return None
-        return self._drop(version.key)
+        return self._drop(version.key, final())
 
     def begin_list(self) -> None:
         """Begin a list: an object that it shows exists, whatever was deleted before."""
@@ -206,10 +208,10 @@ class Store(Generic[T]):
         self._tombstones.pop(version.key, None)
         return ObjectChange(version.key, None if old is None else old.value, value)
 
-    def _drop(self, key: ObjectKey) -> ObjectChange[T]:
+    def _drop(self, key: ObjectKey, final: T | None = None) -> ObjectChange[T]:
         old = self._entries.pop(key)
         self._reindex(key, old.value, None)
-        return ObjectChange(key, old.value, None)
+        return ObjectChange(key, old.value, None, final)
 
     def _reindex(self, key: ObjectKey, old: T | None, new: T | None) -> None:
         updates = [

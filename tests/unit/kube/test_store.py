@@ -78,17 +78,26 @@ def test_older_bookmark_does_not_lower_the_synced_version() -> None:
 
 def test_late_response_does_not_restore_a_deleted_object() -> None:
     store = store_with(5, synced=5)
-    store.remove(object_version(8))
+    store.remove(object_version(8), value("final"))
     store.advance(8)
     assert store.absorb(object_version(7), never) is None
     assert KEY not in store
+
+
+def test_watched_deletion_has_the_final_state_and_a_list_has_not() -> None:
+    store = store_with(5)
+    assert store.remove(object_version(8), value("final")) == ObjectChange(
+        KEY, "held", None, "final"
+    )
+    store.merge(object_version(9), value("held"))
+    assert store.complete_list((), 10) == [ObjectChange(KEY, "held", None)]
 
 
 def test_late_watch_event_does_not_restore_our_deleted_object() -> None:
     store = store_with(5, synced=5)
     assert store.absorb_deleted(KEY, "u1") == ObjectChange(KEY, "held", None)
     assert store.merge(object_version(6), never) is None
-    assert store.remove(object_version(7)) is None
+    assert store.remove(object_version(7), never) is None
     assert KEY not in store
     assert not store._tombstones
 
@@ -108,7 +117,7 @@ def test_re_created_object_is_stored_after_our_delete() -> None:
     assert store.merge(object_version(9, "u2"), value("second")) == ObjectChange(
         KEY, None, "second"
     )
-    assert store.remove(object_version(7, "u1")) is None
+    assert store.remove(object_version(7, "u1"), never) is None
     assert store.get(KEY) == "second"
 
 
@@ -195,7 +204,7 @@ def test_indexes_follow_additions_changes_and_removals() -> None:
     store.merge(object_version(2, "a", key), lambda: second)
     assert store.by("owner", "o1") == store.by("hub", "red") == []
     assert store.keys_by("owner", "o2") == [key]
-    store.remove(object_version(3, "a", key))
+    store.remove(object_version(3, "a", key), lambda: second)
     assert store.by("owner", "o2") == []
     assert store._indexes == {"owner": {}, "hub": {}}
 
@@ -208,7 +217,7 @@ def test_index_has_one_key_or_many_in_the_order_of_their_arrival() -> None:
         store.merge(object_version(version, key.name, key), partial(object_with, key.name, "o"))
     for version, key in enumerate(keys, 4):
         assert store.keys_by("owner", "o") == keys[version - 4 :]
-        store.remove(object_version(version, key.name, key))
+        store.remove(object_version(version, key.name, key), partial(object_with, key.name, "o"))
     assert store._indexes == {"owner": {}}
 
 
@@ -289,7 +298,7 @@ def test_any_interleaving_of_responses_and_events_ends_at_the_newest(
 
 def _watch_event(store: Store[Any], what: str, step: ObjectVersion) -> None:
     if what in {"deleted", "unselected"}:
-        store.remove(step)
+        store.remove(step, value("final"))
     else:
         store.merge(step, lambda: step.resource_version)
     store.advance(step.resource_version)

@@ -27,7 +27,7 @@ from lynq.core.graph.model import Graph
 from lynq.core.node.decide import PassContext
 from lynq.core.node.masking import mask_readiness
 from lynq.core.node.objects import ObjectIdentity, ObjectRef, owner_of
-from lynq.core.node.schedule import ForcedApply, is_force_due
+from lynq.core.node.schedule import ForcedApply, is_force_due, is_force_requested
 from lynq.core.node.state import ResourceOutcome, Write, WriteCause
 from lynq.core.node.status import readiness_losses
 from lynq.core.node.step import ReconcileStep, next_step
@@ -229,4 +229,5 @@ def _next_step(
         )
         for resource_id, resource in observed.items()
     }
-    return next_step(graph, facts, PassContext(owner_of(node), now, force))
+    is_requested = force and is_force_requested(node)
+    return next_step(graph, facts, PassContext(owner_of(node), now, force, is_requested))

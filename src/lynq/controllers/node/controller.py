@@ -34,6 +34,7 @@ from lynq.controllers.node.slow_render import RenderPools
 from lynq.controllers.node.state import NodeState, NodeStates
 from lynq.controllers.node.status import StatusReporter
 from lynq.controllers.node.write_gate import WriteGate
+from lynq.core.node.jobs import JobEnd
 from lynq.core.node.objects import contested_objects
 from lynq.core.node.origin import EDITED_MESSAGE, SUPERSEDED_MESSAGE, NodeOrigin, origin_of
 from lynq.core.node.status import unsigned_status, with_paused
@@ -221,6 +222,8 @@ class NodeController:
                 self._add(node.metadata.key, node, QueuePriority.PERIODIC)
 
     def _child_changed(self, change: ChildChange) -> None:
+        if change.end:
+            self._record_end(change, change.end)
         owners = set() if change.is_own_write else self._owners(change)
         contenders = self._states.contenders(change.ref)
         may_wait = change.is_progress and self._context.client.is_busy
@@ -231,6 +234,12 @@ class NodeController:
             self._enqueue(key)
         for key in owners if change.became_ready else ():
             self._workload_ready(key)
+
+    def _record_end(self, change: ChildChange, end: JobEnd) -> None:
+        """Record how a Job ended, also for a node that is paused or waits."""
+        for key in self._owners(change):
+            if node := self._context.nodes.get(key):
+                self._states.of(node).job_ends[change.ref.identity] = end
 
     def _owners(self, change: ChildChange) -> set[ObjectKey]:
         keys: set[ObjectKey] = set()

@@ -33,6 +33,7 @@ from lynq.controllers.node.slow_render import RenderPools, StillRendering
 from lynq.controllers.node.state import NodeState
 from lynq.core.node.decide import is_done_once
 from lynq.core.node.desired_object import ignores_fields, prepare
+from lynq.core.node.jobs import with_end
 from lynq.core.node.objects import (
     NOT_APPLIED,
     AppliedRecord,
@@ -159,6 +160,9 @@ class _Observation:
         # The status that records an accepted write may be postponed.
         if (written := self.state.writes.last_write(ref)) and not written.rejection:
             record = record._replace(was_applied=True)
+        if child is not None:
+            self.state.job_ends.pop(ref.identity, None)
+        record = with_end(record, self.state.job_ends.get(ref.identity))
         observed = Resolved(ResourceFacts(resource=resource, record=record), kind, rendered)
         if child is not None and ignores_fields(resource):
             observed = await self._observe_ignoring(observed, child)

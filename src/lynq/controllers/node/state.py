@@ -21,6 +21,7 @@ from lynq.api.resource import all_resources
 from lynq.controllers.node.live_bodies import LiveBodies
 from lynq.controllers.node.rendering import BackgroundRenders
 from lynq.controllers.timing import DEFAULT_TIMING, Timing
+from lynq.core.node.jobs import JobEnd
 from lynq.core.node.objects import ObjectIdentity, ObjectRef
 from lynq.core.node.state import LastWrite, WriteCause, WriteRejection
 
@@ -181,6 +182,8 @@ class NodeState:
     """Time of the first failed observation in a row, by resource id."""
     contested: frozenset[ObjectIdentity] = frozenset()
     """Desired objects that belong to another node."""
+    job_ends: dict[ObjectIdentity, JobEnd] = field(default_factory=dict)
+    """How Jobs ended that do not exist any more."""
     renders: BackgroundRenders = field(default_factory=BackgroundRenders)
     writes: WriteHistory = field(init=False)
     prune: PruneState = field(init=False)

@@ -31,6 +31,7 @@ from lynq.core.node.adoption_policy import (
     refusal,
 )
 from lynq.core.node.desired_object import DesiredObject
+from lynq.core.node.jobs import UNKNOWN_END
 from lynq.core.node.objects import LiveObject, ObjectRef, Owner
 from lynq.core.node.ownership import (
     has_lost_ties,
@@ -73,6 +74,8 @@ class PassContext(Struct, frozen=True):
     now: datetime
     force: bool = False
     """Whether every object is written, changed or not."""
+    is_requested: bool = False
+    """Whether a user has requested that, by the annotation `lynq.sh/force-reconcile`."""
 
 
 def decide(facts: ResourceFacts, context: PassContext) -> ResourceOutcome:
@@ -103,7 +106,8 @@ def _cause(facts: ResourceFacts, desired: DesiredObject, context: PassContext) -
     if facts.was_written or (live is not None and live.is_deleting):
         return None
     if live is None:
-        return None if facts.is_completed else WriteCause.MISSING
+        is_done = facts.has_unknown_end and not context.is_requested
+        return None if is_done or facts.is_completed else WriteCause.MISSING
     if is_orphan(live):
         return WriteCause.ORPHANED
     if is_done_once(facts.resource, live, facts.ref, context.owner):
@@ -304,12 +308,8 @@ def _refused(facts: ResourceFacts, now: datetime) -> ResourceOutcome:
 def _readiness(facts: ResourceFacts, now: datetime) -> ResourceOutcome:
     """Return the state of an applied object: its readiness, and the timeout."""
     live, resource = facts.live, facts.resource
-    if live is None and facts.is_completed:
-        message = "the Job has completed; it was deleted since, and is not created again"
-        return _outcome(facts, ResourceState.READY, StateReason.READY, message)
     if live is None:
-        message = "the object was deleted right after it was applied; retrying after a back-off"
-        return _outcome(facts, ResourceState.PROGRESSING, StateReason.HELD_BACK, message)
+        return _missing(facts)
     if live.readiness.is_ready or not (resource.wait_for_ready or live.is_deleting):
         return _outcome(facts, ResourceState.READY, StateReason.READY)
     readiness = live.readiness
@@ -329,6 +329,17 @@ def _readiness(facts: ResourceFacts, now: datetime) -> ResourceOutcome:
     deadline = now + timedelta(seconds=time.remaining)
     state = ResourceState.PROGRESSING
     return _outcome(facts, state, readiness.reason, readiness.message, requeue_at=deadline)
+
+
+def _missing(facts: ResourceFacts) -> ResourceOutcome:
+    """Return the state of an object that does not exist and is not created now."""
+    if facts.is_completed:
+        message = "the Job has completed; it was deleted since, and is not created again"
+        return _outcome(facts, ResourceState.READY, StateReason.READY, message)
+    if facts.has_unknown_end and not facts.was_written:
+        return _outcome(facts, ResourceState.FAILED, StateReason.JOB_END_UNKNOWN, UNKNOWN_END)
+    message = "the object was deleted right after it was applied; retrying after a back-off"
+    return _outcome(facts, ResourceState.PROGRESSING, StateReason.HELD_BACK, message)
 
 
 def _write(

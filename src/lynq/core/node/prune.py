@@ -239,21 +239,19 @@ def with_uses(
 
 def _with_uses(candidates: Sequence[PruneCandidate], owner: Owner) -> list[PruneCandidate]:
     """Add to each Namespace why an object that the node prunes keeps it."""
-    names = {each.item.ref.name for each in candidates if each.item.ref.is_namespace}
-    uses: dict[str, list[NamespaceUse]] = {name: [] for name in names}
-    for candidate in candidates:
-        if candidate.item.ref.namespace in names:
-            uses[candidate.item.ref.namespace].append(_use_by(candidate, owner))
     return [
-        _used(candidate, combined([candidate.use, *uses[candidate.item.ref.name]]))
-        if candidate.item.ref.is_namespace
-        else candidate
-        for candidate in candidates
+        _in_use(each, candidates, owner) if each.item.ref.is_namespace else each
+        for each in candidates
     ]
 
 
-def _used(candidate: PruneCandidate, use: NamespaceUse) -> PruneCandidate:
-    return replace(candidate, use=use, held_until=candidate.held_until or use.held_until)
+def _in_use(
+    namespace: PruneCandidate, candidates: Iterable[PruneCandidate], owner: Owner
+) -> PruneCandidate:
+    name = namespace.item.ref.name
+    inside = [_use_by(each, owner) for each in candidates if each.item.ref.namespace == name]
+    use = combined([namespace.use, *inside])
+    return replace(namespace, use=use, held_until=namespace.held_until or use.held_until)
 
 
 def _use_by(candidate: PruneCandidate, owner: Owner) -> NamespaceUse:
@@ -261,7 +259,7 @@ def _use_by(candidate: PruneCandidate, owner: Owner) -> NamespaceUse:
     ref, live = candidate.item.ref, candidate.live
     if candidate.held_until:
         return NamespaceUse(held_until=candidate.held_until)
-    if candidate.is_unobserved or live is None:
+    if live is None:
         return NamespaceUse(held_until=f"{ref} can be observed")
     if live.is_deleting:
         return UNUSED

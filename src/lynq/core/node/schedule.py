@@ -125,14 +125,19 @@ def force_due_at(last_full: datetime | None, interval: timedelta, node_uid: str)
     return last_full + interval * (1 + _FORCE_SPREAD * share)
 
 
+def is_force_requested(node: LynqNode) -> bool:
+    """Return whether a user requests that all resources are applied."""
+    requested = node.metadata.annotations.get(ANNOTATION_FORCE_RECONCILE, "")
+    return bool(requested) and requested != node.status.last_handled_force_reconcile
+
+
 def is_force_due(node: LynqNode, interval: timedelta, now: datetime) -> bool:
     """Return whether all resources are applied now, changed or not.
 
     The annotation `lynq.sh/force-reconcile` requests it, and so does the force-reapply interval,
     the backstop against undetected drift.
     """
-    requested = node.metadata.annotations.get(ANNOTATION_FORCE_RECONCILE, "")
-    if requested and requested != node.status.last_handled_force_reconcile:
+    if is_force_requested(node):
         return True
     due = force_due_at(node.status.last_full_reconcile_at, interval, node.metadata.uid)
     return due is not None and due <= now

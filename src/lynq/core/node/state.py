@@ -14,6 +14,7 @@ from msgspec import Struct
 from lynq.api import CreationPolicy, DeletionPolicy, ResourceState, TResource
 from lynq.api.text import one_line
 from lynq.core.node.desired_object import DesiredObject
+from lynq.core.node.jobs import is_job
 from lynq.core.node.objects import NOT_APPLIED, AppliedRecord, LiveObject, ObjectRef
 
 _MESSAGE_LENGTH: Final = 1000
@@ -160,9 +161,19 @@ class ResourceFacts(Struct, frozen=True, kw_only=True):
         """Whether the object is a Once Job that has completed, now or before."""
         if self.resource.creation_policy is not CreationPolicy.ONCE:
             return False
-        is_job = (self.ref.group, self.ref.kind) == ("batch", "Job")
         is_ready = self.live is not None and self.live.readiness.is_ready
-        return self.record.is_completed or (is_job and is_ready)
+        return self.record.is_completed or (self._is_job and is_ready)
+
+    @property
+    def has_unknown_end(self) -> bool:
+        """Whether the object is a Once Job that was applied, is gone, and may have completed."""
+        is_once = self.resource.creation_policy is CreationPolicy.ONCE
+        is_gone = is_once and self._is_job and self.live is None and self.record.was_applied
+        return is_gone and not self.record.is_completed
+
+    @property
+    def _is_job(self) -> bool:
+        return is_job(self.ref.group, self.ref.kind)
 
     @property
     def ref(self) -> ObjectRef:

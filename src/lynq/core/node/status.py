@@ -35,6 +35,7 @@ from lynq.core.node.conditions import (
     with_transition_times,
 )
 from lynq.core.node.inventory import InventoryItem, inventory_key
+from lynq.core.node.jobs import is_job
 from lynq.core.node.objects import ObjectRef, contested_objects, ref_of
 from lynq.core.node.state import ResourceOutcome, fit
 from lynq.core.node.variables import VariablesError
@@ -293,6 +294,7 @@ def _entries(report: StatusReport, previous: NodeStatus) -> Iterator[ResourceSta
     # Kept while it is unknown whether the object is adopted, also if its id was renamed.
     adopted = {ref_of(entry).identity: entry.adopted_uid for entry in previous.resources}
     completed = {ref_of(entry).identity for entry in previous.resources if entry.completed}
+    digests = {ref_of(entry).identity: entry.fields_digest for entry in previous.resources}
     # A resource whose object is unknown now may still desire the object of another node.
     unresolved = {item.ref.identity for item in report.unresolved}
     contested = unresolved.intersection(contested_objects(previous))
@@ -304,6 +306,9 @@ def _entries(report: StatusReport, previous: NodeStatus) -> Iterator[ResourceSta
                 entry = replace(entry, adopted_uid=adopted.get(ref.identity, ""))
             if ref.identity in completed:
                 entry = replace(entry, completed=True)
+            if is_job(ref.group, ref.kind) and not entry.fields_digest:
+                # It proves that the Job was applied, which must not be forgotten.
+                entry = replace(entry, fields_digest=digests.get(ref.identity, ""))
             if ref.identity in contested:
                 entry = replace(entry, state=ResourceState.CONFLICTED)
             listed = refs.get(_entry_key(entry))

@@ -58,6 +58,26 @@ def test_completed_job_that_was_deleted_is_ready_and_not_created_again(force: bo
     assert (outcome.state, outcome.write, outcome.is_completed) == (S.READY, None, True)
 
 
+@pytest.mark.parametrize(("requested", "written"), [(False, False), (True, True)])
+def test_once_job_with_an_unknown_end_is_created_on_request(
+    *, requested: bool, written: bool
+) -> None:
+    facts = settled(spec=JOB, creation_policy=CreationPolicy.ONCE)
+    gone = replace(facts, live=None, record=AppliedRecord(was_applied=True))
+    # A forced reconcile that no user requested is due every ten minutes.
+    outcome = decide(gone, replace(CONTEXT, force=True, is_requested=requested))
+    assert bool(outcome.write) == written
+    if not written:
+        assert (outcome.state, outcome.reason) == (S.FAILED, "JobEndUnknown")
+    # Not a job, not written once, or never applied: it is created.
+    for other in (
+        replace(settled(creation_policy=CreationPolicy.ONCE), live=None, record=gone.record),
+        replace(settled(spec=JOB), live=None, record=gone.record),
+        replace(gone, record=AppliedRecord()),
+    ):
+        assert cause_of(other) is WriteCause.MISSING
+
+
 def test_completed_job_is_created_again_when_it_is_no_longer_once() -> None:
     facts = replace(settled(spec=JOB), live=None, record=COMPLETED)
     assert cause_of(facts) is WriteCause.MISSING

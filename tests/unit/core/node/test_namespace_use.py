@@ -21,7 +21,13 @@ from lynq.core.node.namespace_use import (
 )
 from lynq.core.node.objects import LiveObject, ObjectRef
 from lynq.core.node.ownership import tracking_id
-from lynq.core.node.prune import ObjectDeletion, PruneCandidate, next_prune_step, with_uses
+from lynq.core.node.prune import (
+    ObjectDeletion,
+    PruneCandidate,
+    PruneStep,
+    next_prune_step,
+    with_uses,
+)
 from lynq.core.readiness.verdict import READY
 from unit.core.node.nodes import an_owner
 
@@ -98,6 +104,32 @@ def test_use_decides_about_the_namespace(
     assert [outcome.message for outcome in step.outcomes] == [message]
     assert bool(step.deleted_namespaces(())) == (use == UNUSED)
     assert step.deleted_namespaces({SPACE}) == ()
+
+
+def step_of(*candidates: PruneCandidate) -> PruneStep:
+    return next_prune_step((), candidates, OWNER, OrphanReason.LYNQ_NODE_DELETED)
+
+
+def test_namespace_that_is_held_stays_without_a_use() -> None:
+    step = step_of(candidate(SPACE, held_until="later"))
+    assert step.deletions == ()
+    assert [outcome.message for outcome in step.outcomes] == ["no longer desired; kept until later"]
+
+
+def test_object_that_is_being_deleted_keeps_no_namespace() -> None:
+    going = replace(candidate(), live=live(is_deleting=True, **RETAINED))
+    assert step_of(candidate(SPACE), going).deleted_namespaces(()) == (SPACE,)
+
+
+def test_namespace_that_stays_by_itself_stays_for_no_object() -> None:
+    kept = candidate(policy=DeletionPolicy.RETAIN)
+    own = candidate(SPACE, policy=DeletionPolicy.RETAIN)
+    adopted = replace(candidate(SPACE), live=live(SPACE, **ADOPTED))
+    for space in (own, adopted):
+        (deletion,) = step_of(space, kept).deletions
+        assert (deletion.item.ref, deletion.retained_for) == (SPACE, "")
+        assert (deletion.retain, deletion.release) == (space is own, space is adopted)
+        assert step_of(space).deleted_namespaces(()) == ()
 
 
 FATES = ["deleted", "retained", "adopted", "held", "unobserved", "handed over"]
