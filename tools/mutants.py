@@ -78,6 +78,7 @@ MODULES = (
     "lynq.core.node.decide",
     "lynq.core.node.desired_object",
     "lynq.core.node.inventory",
+    "lynq.core.node.jobs",
     "lynq.core.node.managed_fields",
     "lynq.core.node.merge_patch",
     "lynq.core.node.namespace_use",
