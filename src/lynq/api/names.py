@@ -112,6 +112,8 @@ ANNOTATION_APPLY_START_TIME: Final = "lynq.sh/apply-start-time"
 """Time at which the current manifest was first applied: the start of the readiness timeout."""
 ANNOTATION_ORPHANED_AT: Final = "lynq.sh/orphaned-at"
 """Time at which the object was retained (RFC 3339)."""
+ANNOTATION_ORPHANED_FROM: Final = "lynq.sh/orphaned-from"
+"""Namespace and name of the node that an object was retained from."""
 ANNOTATION_ORPHANED_REASON: Final = "lynq.sh/orphaned-reason"
 """Why the object was retained: an `OrphanReason`."""
 

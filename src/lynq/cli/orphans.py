@@ -12,6 +12,7 @@ from lynq.api import LynqNode
 from lynq.api.names import (
     ANNOTATION_FORCE_RECONCILE,
     ANNOTATION_ORPHANED_AT,
+    ANNOTATION_ORPHANED_FROM,
     ANNOTATION_ORPHANED_REASON,
 )
 from lynq.api.wire import parse_rfc3339
@@ -43,6 +44,7 @@ _COLUMNS: Final[tuple[Column[Orphan], ...]] = (
         lambda orphan: format_age(parse_rfc3339(orphan.annotation(ANNOTATION_ORPHANED_AT))),
     ),
     Column("AGE", lambda orphan: format_age(orphan.metadata.creation_timestamp)),
+    Column("NODE", lambda orphan: orphan.annotation(ANNOTATION_ORPHANED_FROM), is_wide=True),
     Column("UID", lambda orphan: orphan.metadata.uid, is_wide=True),
 )
 
@@ -51,6 +53,11 @@ _COLUMNS: Final[tuple[Column[Orphan], ...]] = (
 @click.argument("names", nargs=-1, metavar="[KIND/NAME]...")
 @click.option(
     "--adopt", "adopts", is_flag=True, help="Reconcile the nodes that desire the orphans again."
+)
+@click.option(
+    "--node",
+    metavar="[NAMESPACE/]NAME",
+    help="Only objects that were retained from this LynqNode, which need not exist any more.",
 )
 @click.option("--delete", "deletes", is_flag=True, help="Delete the orphans.")
 @yes_option
@@ -62,6 +69,7 @@ async def orphans(
     names: tuple[str, ...],
     adopts: bool,
     deletes: bool,
+    node: str | None,
     yes: bool,
     output: OutputFormat,
 ) -> None:
@@ -76,12 +84,13 @@ async def orphans(
     \b
     Examples:
       lynq orphans -A
+      lynq orphans --node acme-web -o wide
       lynq orphans pvc/acme-data --delete
       lynq orphans --adopt --yes
     """
     if adopts and deletes:
         raise CommandError("Use either --adopt or --delete.")
-    found = _selected(await _find(cluster), names)
+    found = _selected(_of_node(await _find(cluster), node), names)
     if deletes:
         await _delete(cluster, found, yes=yes)
     elif adopts:
@@ -109,6 +118,14 @@ async def _find(cluster: Cluster) -> list[Orphan]:
     if denied:
         print_note(f"Not listed, grant the verb list on: {', '.join(denied)}")
     return found
+
+
+def _of_node(orphans: list[Orphan], node: str | None) -> list[Orphan]:
+    """Return the orphans of a node; objects that an earlier version retained name none."""
+    if node is None:
+        return orphans
+    suffix = node if "/" in node else f"/{node}"
+    return [each for each in orphans if each.annotation(ANNOTATION_ORPHANED_FROM).endswith(suffix)]
 
 
 def _selected(orphans: list[Orphan], names: Sequence[str]) -> list[Orphan]:
@@ -201,6 +218,7 @@ def _data(orphan: Orphan) -> dict[str, str]:
         "namespace": ref["namespace"],
         "name": ref["name"],
         "uid": orphan.metadata.uid,
+        "node": orphan.annotation(ANNOTATION_ORPHANED_FROM),
         "reason": orphan.annotation(ANNOTATION_ORPHANED_REASON),
         "orphanedAt": orphan.annotation(ANNOTATION_ORPHANED_AT),
     }

@@ -34,6 +34,10 @@ async def test_orphans_are_listed_adopted_and_deleted(env: Environment, run_lynq
         "NS   configmap/beta-settings   LynqNodeDeleted   AGE   AGE",
         "NS   configmap/mine   -   -   AGE",
     ]
+    of_node = await run_lynq("orphans", "--node", "acme-web", "-o", "name")
+    assert of_node.stdout == "configmap/acme-settings\n"
+    of_none = await run_lynq("orphans", "--node", "elsewhere/acme-web", "-o", "name")
+    assert of_none.stdout == ""
     unconfirmed = await run_lynq("orphans", "--delete")
     assert unconfirmed.exit_code == ExitCode.ERROR
     assert "Delete 2 orphans with all data: not confirmed." in unconfirmed.stderr

@@ -16,6 +16,7 @@ from lynq.api.metadata import ManagedFields, ObjectKey
 from lynq.api.names import (
     ANNOTATION_NODE_NAME,
     ANNOTATION_ORPHANED_AT,
+    ANNOTATION_ORPHANED_FROM,
     ANNOTATION_ORPHANED_REASON,
     FIELD_MANAGER,
     GROUP,
@@ -69,11 +70,10 @@ def is_orphan(metadata: Metadata) -> bool:
 
 def orphan_sentence(metadata: Metadata) -> str:
     """Return when and why an object was retained."""
-    annotations = metadata.annotations
-    at, reason = (
-        annotations.get(key, "") for key in (ANNOTATION_ORPHANED_AT, ANNOTATION_ORPHANED_REASON)
-    )
-    return f"was retained as an orphan{f' at {at}' if at else ''}{f' ({reason})' if reason else ''}"
+    keys = (ANNOTATION_ORPHANED_FROM, ANNOTATION_ORPHANED_AT, ANNOTATION_ORPHANED_REASON)
+    node, at, reason = (metadata.annotations.get(key, "") for key in keys)
+    parts = (node and f" of LynqNode {node}", at and f" at {at}", reason and f" ({reason})")
+    return f"was retained as an orphan{''.join(parts)}"
 
 
 def entry_of(node: LynqNode, ref: ObjectRef, metadata: Metadata) -> ResourceStatus | None:

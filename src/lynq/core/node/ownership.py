@@ -26,6 +26,7 @@ from lynq.api.names import (
     ANNOTATION_DELETION_POLICY,
     ANNOTATION_NODE_NAME,
     ANNOTATION_ORPHANED_AT,
+    ANNOTATION_ORPHANED_FROM,
     ANNOTATION_ORPHANED_REASON,
     ANNOTATION_TRACKING_ID,
     API_VERSION,
@@ -52,6 +53,7 @@ ANNOTATIONS: Final = frozenset(
         ANNOTATION_DELETION_POLICY,
         ANNOTATION_NODE_NAME,
         ANNOTATION_ORPHANED_AT,
+        ANNOTATION_ORPHANED_FROM,
         ANNOTATION_ORPHANED_REASON,
         ANNOTATION_TRACKING_ID,
     }
@@ -71,7 +73,11 @@ _SERVER_FIELDS: Final = frozenset(
 )
 """Metadata that only the API server sets; it rejects an apply with managedFields."""
 
-ORPHAN_ANNOTATIONS: Final = (ANNOTATION_ORPHANED_AT, ANNOTATION_ORPHANED_REASON)
+ORPHAN_ANNOTATIONS: Final = (
+    ANNOTATION_ORPHANED_AT,
+    ANNOTATION_ORPHANED_FROM,
+    ANNOTATION_ORPHANED_REASON,
+)
 
 Object = dict[str, Any]
 
@@ -304,9 +310,9 @@ def has_surplus_reference(live: LiveObject, desired: Object, owner: Owner) -> bo
 
 def is_orphan(live: LiveObject) -> bool:
     """Return whether the object was retained when it was no longer desired."""
-    return live.labels.get(LABEL_ORPHANED) == TRUE or any(
-        key in live.annotations for key in ORPHAN_ANNOTATIONS
-    )
+    # An earlier version adopts an object without removing the node that it was retained from.
+    marks = (ANNOTATION_ORPHANED_AT, ANNOTATION_ORPHANED_REASON)
+    return live.labels.get(LABEL_ORPHANED) == TRUE or any(key in live.annotations for key in marks)
 
 
 def _owner_reference(owner: Owner) -> Object:

@@ -11,6 +11,7 @@ from lynq.api.names import (
     ANNOTATION_ADOPTED,
     ANNOTATION_NODE_NAME,
     ANNOTATION_ORPHANED_AT,
+    ANNOTATION_ORPHANED_FROM,
     ANNOTATION_ORPHANED_REASON,
     ANNOTATION_TRACKING_ID,
     LABEL_NODE,
@@ -37,6 +38,7 @@ def orphan_patch(
     labels = {LABEL_ORPHANED: TRUE, LABEL_NODE: None, LABEL_NODE_NAMESPACE: None}
     annotations = {
         ANNOTATION_ORPHANED_AT: rfc3339(now.replace(microsecond=0)),
+        ANNOTATION_ORPHANED_FROM: f"{owner.namespace}/{owner.name}",
         ANNOTATION_ORPHANED_REASON: str(reason),
         ANNOTATION_NODE_NAME: None,
         ANNOTATION_TRACKING_ID: None,

@@ -78,6 +78,10 @@ def test_orphan_says_when_and_why_it_was_retained() -> None:
     )
     assert is_orphan(metadata)
     assert orphan_sentence(metadata) == "was retained as an orphan at T (LynqNodeDeleted)"
+    metadata.annotations["lynq.sh/orphaned-from"] = "shop/acme-web"
+    assert orphan_sentence(metadata) == (
+        "was retained as an orphan of LynqNode shop/acme-web at T (LynqNodeDeleted)"
+    )
 
 
 def test_steps_end_at_the_row() -> None:

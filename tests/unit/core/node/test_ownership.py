@@ -253,6 +253,7 @@ def test_orphan_has_no_owner_until_it_is_adopted_in_one_write() -> None:
     assert adopted["metadata"]["annotations"] == {
         "lynq.sh/tracking-id": tracking_id(HERE, owner),
         "lynq.sh/orphaned-at": None,
+        "lynq.sh/orphaned-from": None,
         "lynq.sh/orphaned-reason": None,
     }
     assert is_owned_by(live_from(adopted), HERE, owner, is_listed=False)

@@ -56,6 +56,7 @@ def test_orphan_patch_removes_our_ownership_only() -> None:
             },
             "annotations": {
                 "lynq.sh/orphaned-at": "2026-03-01T12:00:00Z",
+                "lynq.sh/orphaned-from": "shop/acme-web",
                 "lynq.sh/orphaned-reason": "RemovedFromTemplate",
                 "lynq.sh/node-name": None,
                 "lynq.sh/tracking-id": None,
