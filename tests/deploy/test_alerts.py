@@ -39,6 +39,7 @@ CASES: Final[dict[str, tuple[int, dict[str, str]]]] = {
     "LynqSourceDown": (5, {f"lynq_source_up{{{HUB}}}": "0x90"}),
     "LynqDeletionHeld": (1, {f"lynq_deletion_held{{{HUB}}}": "12x90"}),
     "LynqPushLost": (10, {f"lynq_push_connected{{{HUB}}}": "0x90"}),
+    "LynqInstallationKeyMissing": (2, {"lynq_installation_key_loaded": "0x90"}),
     "LynqNodeReconciliationErrors": (11, {f'{PASS}_count{{result="error"}}': "0+60x90"}),
     "LynqNodeReconciliationSlow": (
         16,
@@ -76,6 +77,7 @@ HEALTHY: Final = {
     f"lynq_source_up{{{HUB}}}": "1x90",
     f"lynq_deletion_held{{{HUB}}}": "0x90",
     f"lynq_push_connected{{{HUB}}}": "1x90",
+    "lynq_installation_key_loaded": "1x90",
     f'{PASS}_count{{result="error"}}': "0x90",
     f'{PASS}_bucket{{result="success", le="30.0"}}': "0+9x90",
     f'{PASS}_bucket{{result="success", le="+Inf"}}': "0+9x90",

@@ -9,7 +9,7 @@ from typing import Any
 from lynq.controllers.installation_key import KEY_SECRET
 from lynq.controllers.manager import Process, ProcessSettings
 from lynq.controllers.options import Options
-from lynq.kube import Resource
+from lynq.kube import Interceptor, Resource
 from lynq.kube.errors import NotFound
 from operated.environment import NODES, Environment, Object
 from waiting import eventually
@@ -21,16 +21,21 @@ async def running_operator(
     *,
     namespaces: tuple[str, ...] | None = None,
     key_secret: str = KEY_SECRET,
+    interceptor: Interceptor | None = None,
     **options: Any,
 ) -> AsyncIterator[Process]:
-    """Run hub, form and node controllers; with `namespaces=()` they watch the whole cluster."""
+    """Run hub, form and node controllers; with `namespaces=()` they watch the whole cluster.
+
+    The requests of the operator pass the interceptor, those of the test do not.
+    """
     watched = (env.namespace,) if namespaces is None else namespaces
     options = {"timing": env.timing, **options}
     settings = ProcessSettings(
         options=Options(sqlite_directory=env.directory, namespaces=watched, **options),
         key_secret=key_secret,
     )
-    process = Process(settings, env.client.intercepted(env.requests))
+    client = env.client.intercepted(interceptor) if interceptor else env.client
+    process = Process(settings, client.intercepted(env.requests))
     process.context = replace(process.context, clock=env.clock)
     env.context, env.registry = process.context, process.registry
     stop = asyncio.Event()

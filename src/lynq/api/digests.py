@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from lynq.api.installation_key import InstallationKey, KeyState
+from lynq.api.installation_key import InstallationKey, Keyless, KeyState
 from lynq.api.names import (
     ANNOTATION_ACTIVATE,
     ANNOTATION_EXTRA,
@@ -76,6 +76,21 @@ def signed(node: LynqNode, key: KeyState) -> LynqNode:
         annotations[ANNOTATION_SIGNATURE] = _signature(node, key)
     metadata = msgspec.structs.replace(node.metadata, annotations=annotations)
     return msgspec.structs.replace(node, metadata=metadata)
+
+
+def is_authentic(node: LynqNode, key: KeyState) -> bool:
+    """Return whether a node has the content that its hub wrote, as far as the key shows.
+
+    In an installation that never had a key the digest counts, and a signature is forged. A
+    signature that cannot be checked shows nothing.
+    """
+    if isinstance(key, InstallationKey):
+        return is_signed(node, key)
+    annotations = node.metadata.annotations
+    has_digest_only = (
+        ANNOTATION_SPEC_DIGEST in annotations and ANNOTATION_SIGNATURE not in annotations
+    )
+    return isinstance(key, Keyless) and has_digest_only and is_untouched(node)
 
 
 def is_signed(node: LynqNode, key: InstallationKey) -> bool:

@@ -32,6 +32,8 @@ class EventReason(StrEnum):
     """A node could not be deleted."""
     LYNQ_NODE_WRITE_FAILED = "LynqNodeWriteFailed"
     """The API server rejected the write of a node."""
+    WAITING_FOR_KEY = "WaitingForKey"
+    """The installation key is missing, so that no node is written or deleted."""
     CLEANUP_FAILED = "CleanupFailed"
     """The finalizer of a hub failed and is retried."""
     RETAIN_RESOURCE_PROCESS_FAILED = "RetainResourceProcessFailed"

@@ -31,13 +31,21 @@ class InstallationKey:
 
 @dataclass(frozen=True, slots=True)
 class MissingKey:
-    """The state without a key; random values cannot be drawn, and nodes are not signed."""
+    """The key is unknown or lost: nodes of hubs wait, since no signature can be checked."""
 
     problem: str
     """Why there is no key, and what to do about it."""
 
 
-KeyState: TypeAlias = InstallationKey | MissingKey
+@dataclass(frozen=True, slots=True)
+class Keyless:
+    """The installation never had a key, which only the loader can state: no node is signed."""
+
+    problem: str
+    """Why there is no key, and what to do about it."""
+
+
+KeyState: TypeAlias = InstallationKey | MissingKey | Keyless
 
 NO_KEY: Final = MissingKey("the installation key is not loaded yet")
 

@@ -114,6 +114,9 @@ class RandomValueSource(StrEnum):
     """The key in the Secret of the installation: only the operator can compute the values."""
     UID = "UID"
     """The uid of the node: readers of its objects can compute the values."""
+    NONE = "None"
+    """None yet: there was no key, so that templates with random values failed. The key is used as
+    soon as there is one."""
 
 
 class NodeStatus(Wire, frozen=True, kw_only=True):
@@ -163,7 +166,8 @@ class NodeStatus(Wire, frozen=True, kw_only=True):
     random_source: RandomValueSource | None = None
     """Source of the random values of the templates: InstallationKey, the Secret of the
     installation. A LynqNode from before that key keeps UID, which can be computed by readers of
-    its objects. A change replaces all generated values."""
+    its objects. None: the key did not exist yet, and no value was generated. A change replaces all
+    generated values."""
 
     resources: tuple[ResourceStatus, ...] = ()
     """Every object of the LynqNode, with its state."""

@@ -132,6 +132,11 @@ def pair_or_spec(node: LynqNode) -> NodePair:
     return pair_of(node) or NodePair(node.spec.uid, node.spec.template_ref)
 
 
+def form_by_name(node: LynqNode) -> ObjectKey:
+    """Return the key of the form in the node's name, which cannot be edited as the spec can."""
+    return ObjectKey(node.metadata.namespace, pair_or_spec(node).form)
+
+
 def _pair_of_uid(uid: str | None, node: LynqNode) -> NodePair | None:
     """Return the pair with this uid that has the node's name, if there is one."""
     name = node.metadata.name

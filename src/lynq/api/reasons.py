@@ -93,6 +93,9 @@ class ConditionReason(StrEnum):
     """All applicable resources are applied."""
     WAITING_FOR_HUB = "WaitingForHub"
     """The node is not signed by the operator: nothing is applied until its hub has restored it."""
+    WAITING_FOR_KEY = "WaitingForKey"
+    """The installation key is missing: signatures cannot be checked, and nothing is applied. Hub,
+    Ready: no node is written or deleted."""
     # Node, Conflicted
     RESOURCE_CONFLICT = "ResourceConflict"
     """Another manager owns a field that a resource sets."""

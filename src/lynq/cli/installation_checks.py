@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -17,6 +18,7 @@ from lynq.api.names import LEASE
 from lynq.cli.connection import Cluster
 from lynq.cli.lookup import FORMS, HUBS, NODES
 from lynq.cli.source_check import connection_result
+from lynq.controllers.installation_key import KEY_SECRET, read_key, uses_key
 from lynq.core.health.checks import (
     CheckResult,
     KindInUse,
@@ -27,18 +29,20 @@ from lynq.core.health.checks import (
     check_deployments,
     check_form,
     check_hub,
+    check_key,
     check_leases,
     check_scale,
     failure,
+    key_secret_of,
     kinds_in_use,
     ok,
     warning,
 )
 from lynq.kube import Discovery, Request, Resource, Response, Send
-from lynq.kube.access_review import Subject, may_use, service_account
+from lynq.kube.access_review import Subject, may_get_object, may_use, service_account
 from lynq.kube.errors import Forbidden, KubeError, NotFound, UnknownKind
 from lynq.kube.lease import Lease
-from lynq.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, LEASES
+from lynq.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, LEASES, SECRETS
 
 T = TypeVar("T")
 
@@ -110,8 +114,11 @@ async def _objects(
     listed, denied = await _list_objects(cluster)
     for result in denied:
         yield result
-    async for result in _rights(cluster, listed.forms, inspection.account, deployments):
+    operator = _operator_account(inspection.account, deployments)
+    async for result in _rights(cluster, listed.forms, operator):
         yield result
+    if operator:
+        yield await _guarded("installation key", _key, cluster, deployments, operator, listed.nodes)
     for hub in listed.hubs:
         yield check_hub(hub)
         if inspection.connect:
@@ -235,11 +242,30 @@ async def _list_objects(cluster: Cluster) -> tuple[_Installation, list[CheckResu
     return listed, denied
 
 
+async def _key(
+    cluster: Cluster, deployments: list[dict[str, Any]], operator: Subject, nodes: list[LynqNode]
+) -> CheckResult:
+    """Check that the operator may read the installation key, and that there is one."""
+    # The username of an account: system:serviceaccount:NAMESPACE:NAME.
+    own_namespace = operator.username.split(":")[2]
+    namespace, secret = key_secret_of(deployments, own_namespace, KEY_SECRET)
+    may_get = await may_get_object(cluster.client, operator, SECRETS, namespace, secret)
+    judge = partial(
+        check_key,
+        f"Secret {namespace}/{secret}",
+        denied="" if may_get else operator.username,
+        was_used=uses_key(nodes),
+    )
+    try:
+        return judge(await read_key(cluster.client, namespace, secret) if may_get else None)
+    except NotFound:
+        return judge(None)
+
+
 async def _rights(
-    cluster: Cluster, forms: list[LynqForm], account: str, deployments: list[dict[str, Any]]
+    cluster: Cluster, forms: list[LynqForm], operator: Subject | None
 ) -> AsyncIterator[CheckResult]:
     """Ask for the rights of the operator, and of forms' accounts, on each kind in use."""
-    operator = _operator_account(account, deployments)
     if operator is None:
         yield warning("rights", "not checked: the operator's account is unknown, --service-account")
         return

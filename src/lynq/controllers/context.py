@@ -11,7 +11,7 @@ from typing import Any
 
 from lynq.api import HubSpec, LynqForm, LynqHub, LynqNode
 from lynq.api.denied_hosts import DeniedHosts
-from lynq.api.installation_key import KeyState
+from lynq.api.installation_key import InstallationKey, KeyState
 from lynq.api.metadata import ObjectKey
 from lynq.api.node_metadata import form_of, hub_by_label, hub_of_form
 from lynq.controllers.cached_client import CachedClient, ResourceCache
@@ -22,6 +22,7 @@ from lynq.controllers.retained_ids import RetainedIds
 from lynq.controllers.timing import Timing
 from lynq.core.hub.node_counts import FleetCounts
 from lynq.core.node.objects import ObjectIdentity, contested_objects
+from lynq.core.node.origin import NodeOrigin, OriginRule, origin_of
 from lynq.core.readiness.rules import EvaluateReadiness, evaluate_readiness
 from lynq.kube import Client, RuntimeMetrics
 from lynq.telemetry import OperatorMetrics
@@ -60,6 +61,8 @@ class ControllerContext:
     retained_ids: RetainedIds = field(default_factory=RetainedIds)
     clock: Callable[[], datetime] = _utc_now
     current_key: CurrentKey = field(default_factory=CurrentKey)
+    origin_rule: OriginRule = origin_of
+    """A plan assumes that signatures fit that its viewer cannot check."""
     readiness: EvaluateReadiness = evaluate_readiness
     """A plan assumes that written objects become ready."""
 
@@ -118,6 +121,15 @@ class ControllerContext:
     def key(self) -> KeyState:
         """The installation key, or why there is none."""
         return self.current_key.state
+
+    @property
+    def has_key(self) -> bool:
+        """Whether there is an installation key."""
+        return isinstance(self.key, InstallationKey)
+
+    def origin_of(self, node: LynqNode) -> NodeOrigin:
+        """Return who wrote a node, as far as the installation key shows."""
+        return self.origin_rule(node, self.key)
 
     @property
     def caches(self) -> tuple[ResourceCache[Any, Any], ...]:

@@ -18,12 +18,11 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from lynq.api import LynqForm, LynqNode
-from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_SERVICE_ACCOUNT
-from lynq.api.node_metadata import form_of, hub_by_label, is_deleting, pair_or_spec
+from lynq.api.node_metadata import form_by_name, form_of, hub_by_label, is_deleting
 from lynq.controllers.context import ControllerContext
 from lynq.core.node.objects import ObjectRef
-from lynq.core.node.origin import NodeOrigin, has_hub, origin_of
+from lynq.core.node.origin import NodeOrigin, has_hub
 from lynq.kube import Client, Request, Response, Send
 from lynq.kube.errors import KubeError
 
@@ -132,9 +131,8 @@ class ClientSelector:
     def _form(self, node: LynqNode) -> LynqForm | None:
         """Return the form of a node: by its name, which users cannot edit, if it is not signed."""
         # A live node that is not signed does not get here.
-        if is_deleting(node) and origin_of(node, self._context.key) is NodeOrigin.EDITED:
-            key = ObjectKey(node.metadata.namespace, pair_or_spec(node).form)
-            return self._context.forms.get(key)
+        if is_deleting(node) and self._context.origin_of(node) is not NodeOrigin.HUB:
+            return self._context.forms.get(form_by_name(node))
         return self._context.forms.get(form_of(node))
 
     def _limiting_forms(self, node: LynqNode) -> list[LynqForm]:

@@ -3,21 +3,32 @@
 All replicas and shards share the Secret. Of several replicas that start at once, the first creates
 it and the others read it; a shard that does not receive all nodes creates none. It is created only
 while no node uses a key: a new key instead of a lost one would replace every generated password.
-The operator then runs without a key. Templates with random
-values fail and say why; all others are rendered.
+
+Without the key no signature can be checked, so that hubs and their nodes wait for it. Everything
+else goes on: rows are read, webhooks are served, nodes without a hub are reconciled. Only an
+installation that never had a key goes without: its Secret does not exist and may not be created,
+and no node shows that there was one.
 """
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
 
 import msgspec
 import structlog
 
 from lynq.api import LynqNode, Metadata, RandomValueSource
-from lynq.api.installation_key import KEY_SIZE, NO_KEY, InstallationKey, KeyState, MissingKey
+from lynq.api.installation_key import (
+    KEY_SIZE,
+    NO_KEY,
+    InstallationKey,
+    Keyless,
+    KeyState,
+    MissingKey,
+)
+from lynq.api.names import ANNOTATION_SIGNATURE
 from lynq.kube import Client
 from lynq.kube.errors import AlreadyExists, Forbidden, KubeError, NotFound
 from lynq.kube.resource import SECRETS
@@ -27,10 +38,14 @@ KEY_SECRET: Final = "lynq-installation-key"  # noqa: S105 - a name
 _FIELD: Final = "key"
 _RETRY: Final = 2.0
 """Seconds between two attempts to load the key."""
-_START_TIMEOUT: Final = 10.0
-"""Seconds for which reconciles wait for an API server that does not answer for the Secret."""
+_ANSWER_TIMEOUT: Final = 5.0
+"""Seconds after which an API server that does not answer for the Secret is reported."""
 
 _log = structlog.get_logger(__name__)
+
+
+KeyHandler: TypeAlias = Callable[[KeyState, KeyState], None]
+"""Called with the last state of the key and the new one."""
 
 
 @dataclass(slots=True)
@@ -38,11 +53,27 @@ class CurrentKey:
     """The key of this process: the controllers read it, the loader sets it."""
 
     state: KeyState = NO_KEY
+    _handlers: list[KeyHandler] = field(default_factory=list)
+
+    def on_change(self, handler: KeyHandler) -> None:
+        """Call `handler` for every change."""
+        self._handlers.append(handler)
+
+    def change(self, state: KeyState) -> None:
+        """Set the state, and call the handlers."""
+        last, self.state = self.state, state
+        for handler in self._handlers:
+            handler(last, state)
 
 
 def uses_key(nodes: Iterable[LynqNode]) -> bool:
     """Return whether a node has values of an installation key."""
     return any(node.status.random_source is RandomValueSource.INSTALLATION_KEY for node in nodes)
+
+
+def is_signed(nodes: Iterable[LynqNode]) -> bool:
+    """Return whether a node shows a signature, true or forged."""
+    return any(ANNOTATION_SIGNATURE in node.metadata.annotations for node in nodes)
 
 
 class _KeySecret(msgspec.Struct, frozen=True, rename="camel"):
@@ -87,12 +118,11 @@ class KeyLoader:
         self._name = name
         self._current = current
         self._nodes = nodes
-        self._is_known = asyncio.Event()
 
     async def run(self) -> None:
         """Load the key; return when there is one."""
         clock = asyncio.get_running_loop().time
-        deadline = clock() + _START_TIMEOUT
+        deadline = clock() + _ANSWER_TIMEOUT
         while True:
             try:
                 state = await self.load()
@@ -108,33 +138,54 @@ class KeyLoader:
                     return
             await asyncio.sleep(_RETRY)
 
-    async def wait(self) -> None:
-        """Wait until the key is loaded, or known to be missing."""
-        await self._is_known.wait()
-
     async def load(self) -> KeyState:
         """Read the key, or create it if no node uses one; raises KubeError."""
         try:
-            return await read_key(self._client, self._namespace, self._name)
-        except NotFound:
-            if problem := await self._creation_problem():
-                return MissingKey(problem)
+            return await self._read()
+        except NotFound as error:
+            if not error.proves_absence:
+                raise
         except Forbidden as error:
             return MissingKey(
                 f"{self._secret} cannot be read: {error}; grant the operator get and create"
             )
+        if self._nodes is None:
+            return MissingKey(
+                f"{self._secret} does not exist: shard 0 creates it, unless LynqNodes have values "
+                "of a lost key; see its log"
+            )
+        return await self._first_key(list(await self._nodes()))
+
+    async def _first_key(self, nodes: Sequence[LynqNode]) -> KeyState:
+        """Create the key of a new installation; raises KubeError."""
+        if uses_key(nodes):
+            return MissingKey(
+                f"{self._secret} does not exist, but LynqNodes have values of its key: restore it "
+                "from a backup; or, to replace every generated value, create it with "
+                f"{KEY_SIZE} random bytes in data.{_FIELD}"
+            )
         try:
             return await self._create()
         except AlreadyExists:
-            return await read_key(self._client, self._namespace, self._name)
+            return await self._read()
         except Forbidden as error:
-            return MissingKey(f"{self._secret} cannot be created: {error}; grant the operator it")
+            problem = f"{self._secret} cannot be created: {error}; grant the operator create"
+            return MissingKey(problem) if is_signed(nodes) else Keyless(problem)
+
+    async def _read(self) -> KeyState:
+        """Read the key; raises KubeError, also if the API server does not answer."""
+        try:
+            async with asyncio.timeout(_ANSWER_TIMEOUT):
+                return await read_key(self._client, self._namespace, self._name)
+        except TimeoutError:
+            raise KubeError(f"the API server has not answered for {_ANSWER_TIMEOUT:g} s") from None
 
     def _set(self, state: KeyState) -> None:
-        if isinstance(state, MissingKey) and state != self._current.state:
+        if state == self._current.state:
+            return
+        if not isinstance(state, InstallationKey):
             _log.error("no installation key", problem=state.problem)
-        self._current.state = state
-        self._is_known.set()
+        self._current.change(state)
 
     async def _create(self) -> KeyState:
         key = InstallationKey(secrets.token_bytes(KEY_SIZE))
@@ -146,18 +197,3 @@ class KeyLoader:
     @property
     def _secret(self) -> str:
         return _described(self._name, self._namespace)
-
-    async def _creation_problem(self) -> str:
-        """Return why this process may not create the Secret, which does not exist; "" if it may."""
-        if self._nodes is None:
-            return (
-                f"{self._secret} does not exist: shard 0 creates it, unless LynqNodes have values "
-                "of a lost key; see its log"
-            )
-        if not uses_key(await self._nodes()):
-            return ""
-        return (
-            f"{self._secret} does not exist, but LynqNodes have values of its key: restore it from "
-            "a backup; or, to replace every generated value, create it with 32 random bytes in "
-            f"data.{_FIELD}"
-        )

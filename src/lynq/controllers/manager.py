@@ -23,6 +23,7 @@ import structlog
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from lynq.api import LynqNode
+from lynq.api.installation_key import InstallationKey
 from lynq.controllers.context import CachedClusterView, ControllerContext
 from lynq.controllers.installation_key import KEY_SECRET, KeyLoader
 from lynq.controllers.metrics_auth import may_read_metrics
@@ -126,6 +127,11 @@ class Process:
             self.context.current_key,
             nodes=self._synced_nodes if settings.options.shard.has_hubs else None,
         )
+        self.context.current_key.on_change(
+            lambda _, key: self.context.operator_metrics.record_installation_key(
+                loaded=isinstance(key, InstallationKey)
+            )
+        )
         # Not fenced: every replica serves admission requests.
         admission, view = settings.admission, CachedClusterView(self.context)
         self._admission = admission.serve(client, view, self.registry) if admission else None
@@ -144,9 +150,8 @@ class Process:
                 await self._lead(operator, stop)
 
     async def _lead(self, operator: Operator, stop: asyncio.Event) -> None:
-        async def lead() -> None:
-            await self._keys.wait()
-            await operator.run(stop)
+        def lead() -> Coroutine[Any, Any, None]:
+            return operator.run(stop)
 
         leading = asyncio.ensure_future(self._election.run(lead) if self._election else lead())
         stopping = asyncio.create_task(stop.wait())

@@ -86,7 +86,7 @@ class Timing:
     node_list_lifetime: float = 10.0
     """Seconds for which a shard without hubs does not repeat its list of all nodes."""
     unsigned_report_delay: timedelta = timedelta(seconds=5)
-    """Time that a hub may take to restore an edited node before the node's status reports it."""
+    """Time that a node may wait for its hub or the installation key before its status says so."""
     deletion_report_delay: timedelta = timedelta(seconds=2)
     """Time that objects may take to be deleted before the node's status reports them."""
 

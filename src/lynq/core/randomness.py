@@ -3,11 +3,12 @@
 A node that was first reconciled by an operator without an installation key keeps its seed, which
 is its uid: another seed would replace passwords that are in use. Its status lists objects, and has
 no `randomSource`. Only the operator writes the status, so that the right to edit nodes does not
-include the choice of a seed that can be computed.
+include the choice of a seed that can be computed. A node that was reconciled before there was a key
+records `None`, and uses the key later.
 """
 
 from lynq.api import LynqNode, NodeStatus, RandomValueSource
-from lynq.api.installation_key import KeyState, MissingKey
+from lynq.api.installation_key import InstallationKey, KeyState
 from lynq.template import RandomSource, SeededRandom, UnavailableRandom
 
 
@@ -37,6 +38,6 @@ def hub_random(hub_uid: str, node_name: str, node: LynqNode | None, key: KeyStat
 
 
 def _keyed(key: KeyState, purpose: str, *parts: str) -> RandomSource:
-    if isinstance(key, MissingKey):
-        return UnavailableRandom(f"random values need the installation key: {key.problem}")
-    return SeededRandom(key.derive(purpose, *parts))
+    if isinstance(key, InstallationKey):
+        return SeededRandom(key.derive(purpose, *parts))
+    return UnavailableRandom(f"random values need the installation key: {key.problem}")

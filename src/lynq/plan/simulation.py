@@ -2,7 +2,8 @@
 
 The hub's plan comes from `plan_hub`, the objects from the node controller. Three assumptions make
 one run show what the operator does over time: written objects become ready, missing rows and forms
-are confirmed, and a rollout has no limit. The order of a limited rollout is computed beside it.
+are confirmed, and a rollout has no limit. The order of a limited rollout is computed beside it. A
+viewer who may not read the installation key plans as if all signatures fit.
 """
 
 import asyncio
@@ -38,6 +39,7 @@ from lynq.core.hub.plan import FormCandidate, HubPlan, PlanInputs, plan_hub
 from lynq.core.hub.prune import Observation
 from lynq.core.hub.row_values import RowLike, RowValues
 from lynq.core.hub.schedule import deletion_window
+from lynq.core.node.origin import assumed_origin_of
 from lynq.core.plan.changes import FailedResource, Plan
 from lynq.core.plan.rollouts import planned_rollouts
 from lynq.core.preview.rows import GivenRow
@@ -92,7 +94,9 @@ class Simulation:
             metrics,
             OperatorMetrics(CollectorRegistry()),
         )
-        self.context = replace(context, clock=self._now, readiness=_assume_ready)
+        self.context = replace(
+            context, clock=self._now, origin_rule=assumed_origin_of, readiness=_assume_ready
+        )
         self.context.current_key.state = key
         self._validator = FormValidator(self.context)
         # Events are recorded and never sent.

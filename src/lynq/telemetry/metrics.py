@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final, Literal
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from lynq.api import HubStatus, NodeStatus, RolloutStatus
 from lynq.api.metadata import ObjectKey
@@ -47,6 +47,17 @@ class OperatorMetrics:
             "Plans of changed rows that differ from a plan of all rows; all rows are planned again",
             registry=registry,
         )
+
+        self._key_loaded = Gauge(
+            "lynq_installation_key_loaded",
+            "Whether the installation key is loaded; without it, hubs write no nodes, and nodes of "
+            "hubs wait",
+            registry=registry,
+        )
+
+    def record_installation_key(self, *, loaded: bool) -> None:
+        """Record whether the installation key is loaded."""
+        self._key_loaded.set(loaded)
 
     def record_plan_mismatch(self) -> None:
         """Count a plan of changed rows that differs from the plan of all rows."""

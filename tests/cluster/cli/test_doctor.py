@@ -75,7 +75,7 @@ async def test_doctor_reports_each_check(env: Environment, run_lynq: Lynq) -> No
     assert broken.exit_code == ExitCode.ERROR
     # Other namespaces may have hubs and forms of other tests.
     own = (f" {env.namespace}/", f"in {env.namespace}")
-    assert lines_of(broken.stdout, "clock", "crd", "webhooks", *own) == [
+    assert lines_of(broken.stdout, "clock", "crd", "webhooks", "installation key", *own) == [
         "ok    clock: differs from that of the API server by N s",
         "ok    crd lynqhubs: v1 is served",
         "ok    crd lynqforms: v1 is served",
@@ -90,6 +90,10 @@ async def test_doctor_reports_each_check(env: Environment, run_lynq: Lynq) -> No
             f"FAIL  rights ConfigMap: system:serviceaccount:{env.namespace}:operator may not list, "
             f"watch, get, create, patch, delete configmaps in {env.namespace}"
         ),
+        (
+            f"FAIL  installation key: system:serviceaccount:{env.namespace}:operator may not get "
+            f"Secret {env.namespace}/lynq-installation-key: LynqNodes of hubs wait; grant it get"
+        ),
         f"ok    hub {env.namespace}/hub: all rows are read, 0 of 1 nodes ready",
         f"ok    database {env.namespace}/hub: sqlite, database rows.db: 1 active rows read",
     ]
@@ -97,6 +101,7 @@ async def test_doctor_reports_each_check(env: Environment, run_lynq: Lynq) -> No
         allowed = await run_lynq("doctor", *options, "-o", "json")
     results = {result["name"]: result for result in json.loads(allowed.stdout)}
     assert results["rights"]["status"] == "ok"
+    assert results["installation key"]["status"] == "warn"
 
 
 async def test_doctor_tries_the_webhooks_by_dry_runs(env: Environment, run_lynq: Lynq) -> None:

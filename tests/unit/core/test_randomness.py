@@ -77,6 +77,26 @@ def test_source_does_not_change_with_later_reconciles(
     assert random_source_of(listed) is source
 
 
+@pytest.mark.parametrize(
+    ("before", "has_key", "recorded"),
+    [
+        (None, False, RandomValueSource.NONE),
+        (RandomValueSource.NONE, False, RandomValueSource.NONE),
+        (RandomValueSource.NONE, True, RandomValueSource.INSTALLATION_KEY),
+        (RandomValueSource.INSTALLATION_KEY, False, RandomValueSource.INSTALLATION_KEY),
+    ],
+)
+def test_key_is_recorded_only_if_there_was_one(
+    before: RandomValueSource | None, *, has_key: bool, recorded: RandomValueSource
+) -> None:
+    """A key that never existed would count as lost, and would never be created."""
+    report = StatusReport(namespace="a", generation=1, outcomes=(), has_key=has_key)
+    after = next_status(NodeStatus(random_source=before), report, NOON)
+    assert after.random_source is recorded
+    listed = NodeStatus(random_source=after.random_source, resources=(ENTRY,))
+    assert random_source_of(listed) is RandomValueSource.INSTALLATION_KEY
+
+
 @given(st.lists(st.text(max_size=4), max_size=4), st.lists(st.text(max_size=4), max_size=4))
 def test_different_parts_derive_different_bytes(one: list[str], other: list[str]) -> None:
     assert (KEY.derive("p", *one) == KEY.derive("p", *other)) is (one == other)

@@ -90,6 +90,7 @@ def test_metric_names_and_types(registry: CollectorRegistry) -> None:
         "lynq_row_to_ready_seconds": "histogram",
         "lynq_oldest_unready_row_seconds": "gauge",
         "lynq_plan_mismatch_total": "counter",
+        "lynq_installation_key_loaded": "gauge",
         "lynq_rejected_rows": "gauge",
         "lynq_deletion_held": "gauge",
         "lynq_source_up": "gauge",

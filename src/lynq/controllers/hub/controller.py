@@ -13,6 +13,7 @@ from typing import Final
 import structlog
 
 from lynq.api import HubSource, HubSpec, LynqHub, LynqNode, SourceType, ValueMappings
+from lynq.api.installation_key import NO_KEY, MissingKey
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import FINALIZER_HUB
 from lynq.api.node_metadata import is_deleting
@@ -33,6 +34,7 @@ from lynq.core.guard.announcements import rows_by_reason, unannounced
 from lynq.core.guard.approval import approval_removal, requested_approval
 from lynq.core.hub.diff import NodeDeletion
 from lynq.core.hub.events import (
+    key_missing,
     new_events,
     ongoing_events,
     protected_without_row,
@@ -157,6 +159,7 @@ class HubController:
     async def _sync(self, hub: LynqHub, state: HubState) -> None:
         """Start a read if one is due, plan if something has changed, send writes for one turn."""
         now = self._context.clock()
+        self._wait_for_key(hub, state)
         if must_abandon(hub, state.read):
             self._reader.abandon(state.read)
         if must_read(hub, state.read, state.plan, now):
@@ -169,12 +172,23 @@ class HubController:
             self._retry_later(hub, state)
             raise
 
+    def _wait_for_key(self, hub: LynqHub, state: HubState) -> None:
+        """Record whether the installation key is missing, and emit the event once."""
+        key = self._context.key
+        missing = state.plan.missing_key = key if isinstance(key, MissingKey) else None
+        if missing and state.write.execution:
+            state.write.execution, state.plan.requested = None, True
+        is_reported = missing is not None and missing != NO_KEY
+        if missing and is_reported and not state.announced.waits_for_key:
+            self._emitter.emit(hub, key_missing(missing))
+        state.announced.waits_for_key = is_reported
+
     async def _plan_and_apply(self, hub: LynqHub, state: HubState, now: datetime) -> None:
         rows = state.read.rows
         if rows and must_plan(hub, state.read, state.plan, state.write, now):
             # Replaces the rest of the last plan; writes that are still required are in both.
             state.write.execution = await self._plan(hub, rows, state)
-        elif must_plan_without_rows(hub, state.read, state.write):
+        elif must_plan_without_rows(hub, state.read, state.plan, state.write):
             plan = await self._planner.plan_without_rows(hub, state)
             state.write.execution = PlanExecution.of(hub, plan, now) if plan.deletes else None
         if state.write.execution:
@@ -315,6 +329,7 @@ class HubStatusWriter:
             forms=len(self._context.forms.by(BY_HUB, key)),
             last_sync=self._sync_result(key, state),
             read_failure=state.read.failure,
+            missing_key=state.plan.missing_key,
             push=state.source.push,
             now=self._context.clock(),
         )

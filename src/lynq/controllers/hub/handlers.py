@@ -1,6 +1,7 @@
 """Event handlers: turn changes of hubs, forms and nodes into keys of hubs."""
 
 from lynq.api import LynqForm, LynqHub, LynqNode
+from lynq.api.installation_key import KeyState
 from lynq.api.metadata import ObjectKey
 from lynq.api.node_metadata import hub_by_label, hub_of_form, hubs_by_owner, is_deleting
 from lynq.controllers.context import ControllerContext
@@ -31,6 +32,7 @@ class HubEventHandlers:
         self._context.hubs.on_change(self._hub_changed)
         self._context.forms.on_change(self._form_changed)
         self._context.nodes.on_change(self._node_changed)
+        self._context.current_key.on_change(self._key_changed)
 
     def workload_became_ready(self, node: LynqNode) -> None:
         """Handle a workload of a node that has become ready."""
@@ -51,6 +53,11 @@ class HubEventHandlers:
         if state and trigger is Trigger.READ:
             state.read.requested = True
         self._enqueue(key)
+
+    def _key_changed(self, _old: KeyState, _new: KeyState) -> None:
+        """Plan every hub: nodes are signed with another key, or wait for one."""
+        for hub in self._context.hubs.values():
+            self._react(hub.metadata.key, Trigger.PLAN)
 
     def _form_changed(self, key: ObjectKey, old: LynqForm | None, new: LynqForm | None) -> None:
         trigger = form_changed(old, new)

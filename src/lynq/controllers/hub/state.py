@@ -63,6 +63,8 @@ class AnnouncedState:
     rejections: AnnouncedRejections = field(default_factory=AnnouncedRejections)
     ongoing_events: tuple[Event, ...] = ()
     """The events that held after the last plan; only new ones are emitted."""
+    waits_for_key: bool = False
+    """Whether it was reported that the installation key is missing."""
     protected: frozenset[str] = frozenset()
     """The uids of nodes that the last plan kept only because they are protected."""
 

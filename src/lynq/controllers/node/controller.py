@@ -9,16 +9,11 @@ from datetime import timedelta
 import structlog
 
 from lynq.api import LynqHub, LynqNode
+from lynq.api.installation_key import NO_KEY, KeyState
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_RETAIN, LABEL_BUCKET, LABEL_HUB, TRUE
 from lynq.api.naming import bucket_label
-from lynq.api.node_metadata import (
-    hub_by_label,
-    is_deleting,
-    is_paused,
-    is_protected,
-    is_superseded,
-)
+from lynq.api.node_metadata import hub_by_label, is_deleting, is_paused, is_protected
 from lynq.controllers.children import ChildChange, Children, node_by_label
 from lynq.controllers.context import BY_HUB, BY_UID, ControllerContext
 from lynq.controllers.events import EventEmitter
@@ -36,8 +31,8 @@ from lynq.controllers.node.status import StatusReporter
 from lynq.controllers.node.write_gate import WriteGate
 from lynq.core.node.jobs import JobEnd
 from lynq.core.node.objects import contested_objects
-from lynq.core.node.origin import EDITED_MESSAGE, SUPERSEDED_MESSAGE, NodeOrigin, origin_of
-from lynq.core.node.status import unsigned_status, with_paused
+from lynq.core.node.origin import Wait, wait_of
+from lynq.core.node.status import waiting_status, with_paused
 from lynq.kube import Discovery, QueuePriority, Result, WorkQueue
 from lynq.kube.errors import Conflict, NotFound
 
@@ -103,6 +98,7 @@ class NodeController:
         """Register the event handler that queues changed nodes."""
         self._context.nodes.on_change(self._node_changed)
         self._context.hubs.on_change(self._hub_changed)
+        self._context.current_key.on_change(self._key_changed)
 
     def on_workload_ready(self, handler: Callable[[LynqNode], None]) -> None:
         """Call `handler` with each node whose workload becomes ready, of any shard."""
@@ -147,6 +143,9 @@ class NodeController:
                 raise
 
     async def _reconcile(self, node: LynqNode) -> Result:
+        if self._context.key == NO_KEY:
+            # A moment later the key is loaded, or known to be missing, which queues the node.
+            return Result()
         if self._is_lost(node):
             await self._restore_bucket(node)
         if not self._shard.owns(node.metadata.key):
@@ -162,11 +161,9 @@ class NodeController:
             status = with_paused(node.status, generation, now, is_paused=True)
             await self._reporter.write_now(node, status)
             return Result()
-        if origin_of(node, self._context.key) is NodeOrigin.EDITED:
-            return await self._wait_for_hub(node, state, EDITED_MESSAGE)
-        if is_superseded(node, self._context.clock()):
-            return await self._wait_for_hub(node, state, SUPERSEDED_MESSAGE)
-        state.unsigned_since = None
+        if wait := wait_of(node, self._context.origin_of(node), self._context.clock()):
+            return await self._wait(node, state, wait)
+        state.waiting_since = None
         return await self._reconciler.reconcile(node, state)
 
     async def _restore_bucket(self, node: LynqNode) -> None:
@@ -176,16 +173,14 @@ class NodeController:
             metadata["annotations"] = {ANNOTATION_RETAIN: TRUE}
         await self._context.nodes.patch(node, metadata)
 
-    async def _wait_for_hub(self, node: LynqNode, state: NodeState, message: str) -> Result:
-        """Write nothing but the status; the change by the hub queues the node."""
+    async def _wait(self, node: LynqNode, state: NodeState, wait: Wait) -> Result:
+        """Write nothing but the status; the change by the hub, or of the key, queues the node."""
         now, delay = self._context.clock(), self._context.timing.unsigned_report_delay
-        state.unsigned_since = state.unsigned_since or now
-        if (wait := state.unsigned_since + delay - now) > timedelta():
-            return Result(wait.total_seconds())
-        generation = node.metadata.generation
-        status = unsigned_status(node.status, message, generation, now)
+        state.waiting_since = state.waiting_since or now
+        if (remaining := state.waiting_since + delay - now) > timedelta():
+            return Result(remaining.total_seconds())
+        status = waiting_status(node.status, wait, node.metadata.generation, now)
         await self._reporter.write_now(node, status)
-        # Not only on the hub's change: a key that was missing may be loaded by now.
         return Result(self._context.timing.not_ready_requeue.total_seconds())
 
     def _record_change(self, key: ObjectKey, _old: LynqNode | None, new: LynqNode | None) -> None:
@@ -219,6 +214,12 @@ class NodeController:
         """Queue the nodes of a hub whose protection changed: it decides about owner references."""
         if new is not None and is_protected(new) != (old is not None and is_protected(old)):
             for node in self._context.nodes.by(BY_HUB, key):
+                self._add(node.metadata.key, node, QueuePriority.PERIODIC)
+
+    def _key_changed(self, old: KeyState, new: KeyState) -> None:
+        """Queue all nodes if other ones wait now; another problem of the key concerns none."""
+        if old == NO_KEY or type(old) is not type(new):
+            for node in self._context.nodes.values():
                 self._add(node.metadata.key, node, QueuePriority.PERIODIC)
 
     def _child_changed(self, change: ChildChange) -> None:

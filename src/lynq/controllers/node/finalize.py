@@ -10,7 +10,7 @@ import time
 from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_HUB_ID, ANNOTATION_RETAIN, FINALIZER_NODE, TRUE
-from lynq.api.node_metadata import form_of, hubs_by_owner, is_deleting
+from lynq.api.node_metadata import form_by_name, hubs_by_owner, is_deleting
 from lynq.api.reasons import OrphanReason
 from lynq.api.resource import all_resources
 from lynq.controllers.children import KindNotWatched
@@ -98,7 +98,7 @@ class NodeFinalizer:
 
     def _blocking(self, node: LynqNode) -> LynqHub | LynqForm | LynqNode | None:
         hubs = map(self._context.hubs.get, hubs_by_owner(node))
-        return blocking(node, hubs, self._context.forms.get(form_of(node)))
+        return blocking(node, hubs, self._context.forms.get(form_by_name(node)))
 
     def _report_blocked(
         self, node: LynqNode, obj: LynqHub | LynqForm | LynqNode, progress: FinalizerState

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from lynq.api import DeletionPolicy, LynqNode
 from lynq.api.metadata import ObjectKey
-from lynq.api.node_metadata import form_of, is_deleting
+from lynq.api.node_metadata import form_by_name, is_deleting
 from lynq.api.reasons import OrphanReason
 from lynq.api.resource import all_resources
 from lynq.controllers.children import (
@@ -194,7 +194,8 @@ class Pruner:
         }
 
     def _retained(self, node: LynqNode) -> frozenset[str]:
-        return self._context.retained_ids.of(form_of(node))
+        # By the name: a node that is being deleted may have been edited to another form.
+        return self._context.retained_ids.of(form_by_name(node))
 
     async def _locate(self, item: InventoryItem) -> list[InventoryItem]:
         """Return the items that an inventory item may refer to.

@@ -116,7 +116,13 @@ class NodeReconciler:
             return Result()
         progress = self._applier.plan(node, desired.graph, observed)
         stale = self._find_stale(node, desired, progress)
-        planned = status_report(node, progress, pending_outcomes(stale), desired.inventory)
+        planned = status_report(
+            node,
+            progress,
+            pending_outcomes(stale),
+            desired.inventory,
+            has_key=self._context.has_key,
+        )
         await self._list_new_objects(node_pass, desired, planned)
         await self._apply(node_pass, progress, planned)
         if progress.step.writes:
@@ -272,7 +278,14 @@ class NodeReconciler:
     ) -> Result:
         """Write the status, and requeue the node at the nearest deadline."""
         node, forced = node_pass.node, progress.forced_apply
-        report = status_report(node, progress, pruned.remaining, desired.inventory, forced)
+        report = status_report(
+            node,
+            progress,
+            pruned.remaining,
+            desired.inventory,
+            forced,
+            has_key=self._context.has_key,
+        )
         status = next_status(node.status, report, self._context.clock())
         is_outdated = self._record_contested(node_pass, progress)
         delay = await self._reporter.report(node_pass, status, progress, pruned)

@@ -174,8 +174,8 @@ class NodeState:
 
     uid: str
     timing: Timing = DEFAULT_TIMING
-    unsigned_since: datetime | None = None
-    """Time since which the node waits for its hub to restore it."""
+    waiting_since: datetime | None = None
+    """Time since which the node waits for its hub to restore it, or for the installation key."""
     generation: int = 0
     """metadata.generation of the node at the last reconcile."""
     unobservable_since: dict[str, datetime] = field(default_factory=dict)

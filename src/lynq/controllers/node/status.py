@@ -46,6 +46,8 @@ def status_report(
     pruning: Sequence[ResourceOutcome],
     inventory: Sequence[InventoryItem],
     forced: ForcedApply = ForcedApply.NOT_DUE,
+    *,
+    has_key: bool,
 ) -> StatusReport:
     """Return the input of the status: what the reconcile of a node has done so far."""
     metadata = node.metadata
@@ -66,6 +68,7 @@ def status_report(
         was_forced=forced is ForcedApply.COMPLETED,
         update_start=metadata.annotations.get(ANNOTATION_ROLLOUT_UPDATE_START, ""),
         force_reconcile=handled if forced is ForcedApply.DEFERRED else requested,
+        has_key=has_key,
     )
 
 

@@ -52,6 +52,8 @@ class CauseKind(StrEnum):
     """No resource of the node can be applied: its row values or dependIds are invalid."""
     WAITING_FOR_HUB = "WaitingForHub"
     """The node was edited, and waits until its hub has restored it."""
+    WAITING_FOR_KEY = "WaitingForKey"
+    """The installation key is missing: signatures of nodes cannot be checked."""
     # Of the form or the hub
     FORM_MISSING = "FormMissing"
     """The form of the node, or any form of the hub, does not exist."""

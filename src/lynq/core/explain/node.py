@@ -98,6 +98,8 @@ def _causes(
         yield _paused(node)
     if progressing and progressing.reason == ConditionReason.WAITING_FOR_HUB:
         yield _of_node(node, CauseKind.WAITING_FOR_HUB, progressing.message, *_sync(node))
+    if progressing and progressing.reason == ConditionReason.WAITING_FOR_KEY:
+        yield _of_node(node, CauseKind.WAITING_FOR_KEY, progressing.message, "lynq doctor")
     if ready and ready.reason in _INVALID:
         is_edited = ready.reason == ConditionReason.VARIABLES_BUILD_ERROR
         steps = _sync(node) if is_edited else (f"correct LynqForm {node.spec.template_ref}",)
@@ -220,12 +222,14 @@ def hub_notes(hub: LynqHub | None) -> Iterator[Cause]:
             next_steps=(_resume("hub", hub.metadata.name, hub.metadata.namespace),),
         )
     elif ready and ready.status is ConditionStatus.FALSE:
+        waits_for_key = ready.reason == ConditionReason.WAITING_FOR_KEY
+        check = f"lynq source check {hub.metadata.name} -n {hub.metadata.namespace}"
         yield Cause(
-            kind=CauseKind.SOURCE_UNAVAILABLE,
+            kind=CauseKind.WAITING_FOR_KEY if waits_for_key else CauseKind.SOURCE_UNAVAILABLE,
             subject=subject,
             message=ready.message,
             since=ready.last_transition_time,
-            next_steps=(f"lynq source check {hub.metadata.name} -n {hub.metadata.namespace}",),
+            next_steps=("lynq doctor" if waits_for_key else check,),
         )
     held = find_condition(conditions, ConditionType.DELETION_HELD)
     if held and held.status is ConditionStatus.TRUE:

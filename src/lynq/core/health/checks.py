@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from lynq.api import ConditionStatus, LynqForm, LynqHub, LynqNode
 from lynq.api.conditions import find_condition, is_true
+from lynq.api.installation_key import InstallationKey, KeyState
 from lynq.api.names import VERSION
 from lynq.api.reasons import ConditionType
 from lynq.api.resource import all_resources
@@ -162,6 +163,42 @@ def check_clock(server: datetime, local: datetime) -> CheckResult:
         return ok("clock", f"differs from that of the API server by {seconds:.0f} s")
     side = "ahead of" if skew > timedelta() else "behind"
     return warning("clock", f"this machine is {seconds:.0f} s {side} the API server: check NTP")
+
+
+def key_secret_of(
+    deployments: Iterable[Mapping[str, Any]], namespace: str, name: str
+) -> tuple[str, str]:
+    """Return namespace and name of the key's Secret: by the flags of the operator, or as given."""
+    for deployment in deployments:
+        for container in deployment["spec"]["template"]["spec"].get("containers", ()):
+            for argument in container.get("args", ()):
+                flag, _, text = argument.partition("=")
+                if flag == "--installation-key-secret":
+                    name = text or name
+                if flag == "--installation-key-namespace":
+                    namespace = text or namespace
+    return namespace, name
+
+
+def check_key(secret: str, key: KeyState | None, *, denied: str, was_used: bool) -> CheckResult:
+    """Judge the installation key; None if its Secret does not exist.
+
+    `denied` is the operator's user if it may not read the Secret.
+    """
+    name = "installation key"
+    if denied:
+        return failure(name, f"{denied} may not get {secret}: LynqNodes of hubs wait; grant it get")
+    if isinstance(key, InstallationKey):
+        return ok(name, f"{secret} has a key")
+    if key is not None:
+        return failure(name, f"{key.problem}: LynqNodes of hubs wait")
+    if was_used:
+        return failure(
+            name,
+            f"{secret} does not exist, and LynqNodes have values of its key: restore it from a "
+            "backup; LynqNodes of hubs wait",
+        )
+    return warning(name, f"{secret} does not exist: the operator creates it, and needs the right")
 
 
 def check_hub(hub: LynqHub) -> CheckResult:

@@ -16,8 +16,8 @@ from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from lynq.api import LynqNode
-from lynq.api.digests import is_signed, spec_digest
-from lynq.api.installation_key import InstallationKey
+from lynq.api.digests import is_authentic, spec_digest
+from lynq.api.installation_key import InstallationKey, MissingKey
 from lynq.api.names import (
     ANNOTATION_HUB_ID,
     ANNOTATION_REFUSED_RESOURCES,
@@ -64,6 +64,7 @@ class CheckedSpec(NamedTuple):
     """The hash of the row values; valid within this process only."""
     update_start: str
     signature: str
+    digest: str
     """The annotations of the node, which change without its generation."""
     has_key: bool
     """Whether the signature was checked."""
@@ -85,6 +86,7 @@ def checked_spec_of(node: LynqNode, desired: DesiredNode) -> CheckedSpec:
         hash(desired.values),
         node.metadata.annotations.get(ANNOTATION_ROLLOUT_UPDATE_START, ""),
         node.metadata.annotations.get(ANNOTATION_SIGNATURE, ""),
+        node.metadata.annotations.get(ANNOTATION_SPEC_DIGEST, ""),
         isinstance(desired.key, InstallationKey),
     )
 
@@ -260,7 +262,7 @@ def _compare(
 
 
 def _lacks_signature(node: LynqNode, desired: DesiredNode) -> bool:
-    return isinstance(desired.key, InstallationKey) and not is_signed(node, desired.key)
+    return not isinstance(desired.key, MissingKey) and not is_authentic(node, desired.key)
 
 
 def _create(desired: DesiredNode, now: datetime) -> NodeCreation:

@@ -12,6 +12,7 @@ from typing import Final
 
 from lynq.api import LynqHub, ResourceLists
 from lynq.api.events import Event, EventReason
+from lynq.api.installation_key import MissingKey
 from lynq.api.names import ANNOTATION_HUB_ID, ANNOTATION_PROTECT
 from lynq.api.node_metadata import form_generation
 from lynq.api.resource import all_resources
@@ -20,6 +21,7 @@ from lynq.core.guard.rejections import Rejection
 from lynq.core.hub.diff import NodeDeletion, NodeUpdate, Throttle, UpdateCause
 from lynq.core.hub.plan import HubPlan
 from lynq.core.hub.row_values import RenderFailure
+from lynq.core.hub.status import waiting_for_key
 
 _UNKNOWN_KIND: Final = "Resource"
 
@@ -51,6 +53,11 @@ def query_failed(cause: str) -> Event:
     """Return the event on the hub when its rows could not be read."""
     message = f"reading rows failed, nodes are not changed: {cause}"
     return Event(EventReason.DATABASE_QUERY_FAILED, message, warns=True)
+
+
+def key_missing(key: MissingKey) -> Event:
+    """Return the event on the hub that waits for the installation key."""
+    return Event(EventReason.WAITING_FOR_KEY, waiting_for_key(key), warns=True)
 
 
 def write_failed(name: str, cause: str) -> Event:

@@ -22,6 +22,7 @@ The rules:
 - Writes make way for a read that is due, and for a plan of rows that have just been read: a changed
   row is not delayed by the turn in which an import of ten thousand rows is written.
 - After a failed read, only deletions of nodes without form are planned: the rows may have changed.
+- Nothing is planned while the installation key is missing: nodes could not be signed.
 """
 
 import re
@@ -137,9 +138,12 @@ def must_interrupt(hub: LynqHub, read: ReadState, plan: PlanState, now: datetime
     return must_read(hub, read, plan, now)
 
 
-def must_plan_without_rows(hub: LynqHub, read: ReadState, write: WriteState) -> bool:
+def must_plan_without_rows(
+    hub: LynqHub, read: ReadState, plan: PlanState, write: WriteState
+) -> bool:
     """Return whether nodes of deleted forms have to be deleted although no rows can be read."""
-    return read.failure is not None and write.execution is None and not hub.spec.paused
+    may_plan = not hub.spec.paused and plan.missing_key is None
+    return read.failure is not None and write.execution is None and may_plan
 
 
 def next_run_at(
@@ -190,7 +194,7 @@ def _read_due_by_time(hub: LynqHub, read: ReadState, now: datetime) -> datetime:
 def _plan_due(
     hub: LynqHub, read: ReadState, plan: PlanState, write: WriteState, now: datetime
 ) -> datetime | None:
-    if hub.spec.paused or not _are_rows_usable(hub, read, plan, now):
+    if hub.spec.paused or plan.missing_key or not _are_rows_usable(hub, read, plan, now):
         return None
     moments = [now] if plan.requested else []
     moments += [moment for moment in (plan.recheck_at, write.retry_at) if moment]

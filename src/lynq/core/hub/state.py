@@ -18,6 +18,7 @@ from operator import itemgetter
 from typing import Final, Protocol, TypeAlias
 
 from lynq.api import LynqHub
+from lynq.api.installation_key import MissingKey
 from lynq.api.names import ANNOTATION_FORCE_SYNC, ANNOTATION_SPEC_DIGEST
 from lynq.api.naming import NodePair
 from lynq.core.guard.absence import NO_ABSENCES, Absences, ReadTime
@@ -148,6 +149,8 @@ class PlanState:
     """The rows of the last plan."""
     requested: bool = False
     """Whether something has changed that may require other writes."""
+    missing_key: MissingKey | None = None
+    """Why nodes can be neither checked nor signed: nothing is planned meanwhile."""
     not_before: datetime | None = None
     """The earliest time of another plan of the same rows: planning ten thousand nodes is slow."""
     recheck_at: datetime | None = None

@@ -21,6 +21,7 @@ from lynq.api import (
     RejectedRows,
 )
 from lynq.api.conditions import find_condition, merge_conditions, new_condition, paused_condition
+from lynq.api.installation_key import NO_KEY, MissingKey
 from lynq.api.reasons import ConditionReason, ConditionType
 from lynq.core.guard.announcements import rejected_rows
 from lynq.core.guard.hold import HoldCause
@@ -106,23 +107,32 @@ def next_status(
     forms: int,
     last_sync: SyncResult | None,
     read_failure: ReadFailure | None = None,
+    missing_key: MissingKey | None = None,
     push: PushState | None = None,
     now: datetime,
 ) -> HubStatus:
     """Return the desired status of the hub.
 
-    `last_sync` is the last complete read of this process, `read_failure` the failure of a later
-    read. Without either of them, the existing counts and conditions remain.
+    `last_sync` is the last complete read of this process that was planned, `read_failure` the
+    failure of a later read. Without either of them, the existing counts and conditions remain.
     """
+    # A key that is about to be loaded is not reported.
+    missing_key = None if missing_key == NO_KEY else missing_key
     status = replace(
         hub.status,
         observed_generation=_observed_generation(hub, last_sync, read_failure),
         referencing_templates=forms,
         conditions=merge_conditions(
-            hub.status.conditions, _conditions(hub, last_sync, read_failure, push, now)
+            hub.status.conditions,
+            _conditions(hub, last_sync, read_failure, push, missing_key=missing_key, now=now),
         ),
     )
     return _with_counts(status, last_sync, counts) if last_sync else status
+
+
+def waiting_for_key(key: MissingKey) -> str:
+    """Return what a hub reports that waits for the installation key."""
+    return f"no LynqNode is written or deleted without the installation key: {key.problem}"
 
 
 def is_worth_writing(before: HubStatus, after: HubStatus) -> bool:
@@ -177,11 +187,13 @@ def _conditions(
     last_sync: SyncResult | None,
     read_failure: ReadFailure | None,
     push: PushState | None,
+    *,
+    missing_key: MissingKey | None,
     now: datetime,
 ) -> Iterator[Condition]:
     """Yield the current conditions in a fixed order."""
     conditions = {
-        ConditionType.READY: _ready(last_sync, read_failure, now),
+        ConditionType.READY: _ready(hub, last_sync, read_failure, missing_key, now),
         ConditionType.DELETION_HELD: _deletion_held(last_sync, now),
         ConditionType.PAUSED: _paused(hub, now),
     }
@@ -193,7 +205,11 @@ def _conditions(
 
 
 def _ready(
-    last_sync: SyncResult | None, read_failure: ReadFailure | None, now: datetime
+    hub: LynqHub,
+    last_sync: SyncResult | None,
+    read_failure: ReadFailure | None,
+    missing_key: MissingKey | None,
+    now: datetime,
 ) -> Condition | None:
     if read_failure:
         return new_condition(
@@ -202,6 +218,15 @@ def _ready(
             f"reading rows failed, nodes are not changed: {read_failure.cause[:_MAX_CAUSE]}",
             holds=False,
             generation=read_failure.generation,
+            now=now,
+        )
+    if missing_key:
+        return new_condition(
+            ConditionType.READY,
+            ConditionReason.WAITING_FOR_KEY,
+            waiting_for_key(missing_key)[:_MAX_CAUSE],
+            holds=False,
+            generation=hub.metadata.generation,
             now=now,
         )
     if last_sync is None:

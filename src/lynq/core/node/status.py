@@ -37,6 +37,7 @@ from lynq.core.node.conditions import (
 from lynq.core.node.inventory import InventoryItem, inventory_key
 from lynq.core.node.jobs import is_job
 from lynq.core.node.objects import ObjectRef, contested_objects, ref_of
+from lynq.core.node.origin import Wait
 from lynq.core.node.state import ResourceOutcome, fit
 from lynq.core.node.variables import VariablesError
 from lynq.core.randomness import random_source_of
@@ -74,6 +75,8 @@ class StatusReport(Struct, frozen=True, kw_only=True):
     """The annotation `lynq.sh/rollout-update-start` of the reconciled node."""
     force_reconcile: str = ""
     """The annotation `lynq.sh/force-reconcile` of the reconciled node that was handled."""
+    has_key: bool = True
+    """Whether there is an installation key to draw random values from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +131,7 @@ def next_status(previous: NodeStatus, report: StatusReport, now: datetime) -> No
             else previous.settled_update_start
         ),
         last_handled_force_reconcile=report.force_reconcile,
-        random_source=_random_source(previous),
+        random_source=_random_source(previous, has_key=report.has_key),
         resources=resources,
         conditions=(*conditions, *others),
     )
@@ -237,12 +240,10 @@ def invalid_status(
     )
 
 
-def unsigned_status(
-    previous: NodeStatus, message: str, generation: int, now: datetime
-) -> NodeStatus:
-    """Return the status of a node that waits for its hub; its objects are unchanged."""
+def waiting_status(previous: NodeStatus, wait: Wait, generation: int, now: datetime) -> NodeStatus:
+    """Return the status of a node that waits for its hub or the key; its objects are unchanged."""
     waiting = ConditionState(
-        Type.PROGRESSING, holds=False, reason=Reason.WAITING_FOR_HUB, message=message
+        Type.PROGRESSING, holds=False, reason=wait.reason, message=wait.message
     )
     changed = with_transition_times(
         previous.conditions, [waiting], generation, now.replace(microsecond=0)
@@ -388,10 +389,16 @@ def _inventory_keys(resources: Iterable[ResourceStatus], namespace: str) -> tupl
     return tuple(sorted({inventory_key(item, namespace) for item in items}))
 
 
-def _random_source(previous: NodeStatus) -> RandomValueSource | None:
-    """Return the source to record; a node from before the installation key needs no record."""
+def _random_source(previous: NodeStatus, *, has_key: bool) -> RandomValueSource | None:
+    """Return the source to record; a node from before the installation key needs no record.
+
+    A key that never existed is not recorded: it would count as a lost one.
+    """
     source = random_source_of(previous)
-    return previous.random_source if source is RandomValueSource.UID else source
+    if source is RandomValueSource.UID:
+        return previous.random_source
+    has_values = has_key or previous.random_source is RandomValueSource.INSTALLATION_KEY
+    return source if has_values else RandomValueSource.NONE
 
 
 def _last_full(previous: NodeStatus, now: datetime, *, was_forced: bool) -> datetime:

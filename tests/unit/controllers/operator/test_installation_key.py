@@ -3,8 +3,6 @@
 import asyncio
 import base64
 
-import pytest
-
 from lynq.api.installation_key import InstallationKey
 from lynq.controllers.installation_key import KEY_SECRET, CurrentKey, KeyLoader
 from lynq.controllers.options import Shard
@@ -18,7 +16,6 @@ from operated.running_operator import (
     get_node,
     running_operator,
     wait_for_node_ready,
-    wait_for_resource_state,
 )
 from waiting import eventually, stays
 
@@ -50,38 +47,6 @@ async def test_password_cannot_be_computed_from_the_uid(env: Environment) -> Non
         node = await wait_for_node_ready(env, "acme-web")
         assert await read_password(env) != computed_from_uid(node)
         assert node["status"]["randomSource"] == "InstallationKey"
-
-
-async def test_lost_key_fails_random_values_only(env: Environment) -> None:
-    env.set_rows(("acme", 1, "pro"))
-    await env.create_hub()
-    await env.create_form(secrets=[secret_entry()])
-    async with running_operator(env):
-        await wait_for_node_ready(env, "acme-web")
-    password = await read_password(env)
-    key = await env.client.get(SECRETS, KEY_SECRET, "default")
-    await env.client.delete(SECRETS, KEY_SECRET, "default")
-
-    env.set_rows(("acme", 1, "max"), ("beta", 1, "pro"))
-    async with running_operator(env):
-        for node in ("acme-web", "beta-web"):
-            failed = await wait_for_resource_state(env, node, "password", "Failed")
-            assert (
-                f'Secret "{KEY_SECRET}" in namespace "default" does not exist' in failed["message"]
-            )
-            assert "restore it from a backup" in failed["message"]
-            await wait_for_resource_state(env, node, "settings", "Ready")
-        await wait_for_object(env, "acme-settings", lambda obj: obj["data"]["plan"] == "max")
-        assert await read_password(env) == password
-        with pytest.raises(NotFound):
-            await env.client.get(SECRETS, KEY_SECRET, "default")
-
-    restored = {"metadata": {"name": KEY_SECRET, "namespace": "default"}, "data": key["data"]}
-    await env.client.create(SECRETS, restored)
-    async with running_operator(env):
-        for node in ("acme-web", "beta-web"):
-            await wait_for_node_ready(env, node)
-        assert await read_password(env) == password
 
 
 async def test_node_from_before_the_key_keeps_its_values_until_it_is_moved(

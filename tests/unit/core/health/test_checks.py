@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from lynq.api import HeldDeletions, HubStatus, LynqHub, RejectedRows
 from lynq.api.conditions import new_condition
 from lynq.api.crds import build
+from lynq.api.installation_key import InstallationKey, KeyState, MissingKey
 from lynq.api.reasons import ConditionReason, ConditionType
 from lynq.core.health.checks import (
     CheckResult,
@@ -20,9 +21,11 @@ from lynq.core.health.checks import (
     check_crd,
     check_deployments,
     check_hub,
+    check_key,
     check_leases,
     check_scale,
     failure,
+    key_secret_of,
     kinds_in_use,
     ok,
     warning,
@@ -48,6 +51,37 @@ def hub_with(*, ready: bool = True, **status: Any) -> LynqHub:
         now=NOON,
     )
     return replace(a_hub(), status=HubStatus(conditions=(condition,), **status))
+
+
+KEY = InstallationKey(b"k" * 32)
+
+
+@pytest.mark.parametrize(
+    ("key", "denied", "was_used", "severity", "text"),
+    [
+        (KEY, "", True, Severity.OK, "a/b has a key"),
+        (KEY, "lynq", True, Severity.FAILURE, "lynq may not get Secret a/b"),
+        (MissingKey("too short"), "", False, Severity.FAILURE, "too short: LynqNodes of hubs wait"),
+        (None, "", True, Severity.FAILURE, "restore it from a backup"),
+        (None, "", False, Severity.WARNING, "the operator creates it"),
+    ],
+)
+def test_key_of_the_installation(
+    key: KeyState | None, denied: str, *, was_used: bool, severity: Severity, text: str
+) -> None:
+    result = check_key("Secret a/b", key, denied=denied, was_used=was_used)
+    assert result.severity is severity
+    assert text in result.detail
+
+
+def test_secret_of_the_key_is_named_by_flags() -> None:
+    def deployment(*args: str) -> dict[str, Any]:
+        return {"spec": {"template": {"spec": {"containers": [{"args": args}, {}]}}}}
+
+    assert key_secret_of([], "ops", "key") == ("ops", "key")
+    assert key_secret_of([deployment("run")], "ops", "key") == ("ops", "key")
+    named = deployment("--installation-key-secret=my", "--installation-key-namespace=other")
+    assert key_secret_of([named], "ops", "key") == ("other", "my")
 
 
 def test_worst_severity_wins() -> None:

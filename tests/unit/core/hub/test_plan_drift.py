@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from lynq.api import LynqNode
 from lynq.api.digests import is_signed
-from lynq.api.installation_key import InstallationKey
+from lynq.api.installation_key import InstallationKey, Keyless
 from lynq.api.node_metadata import is_superseded, stamp, written_at
 from lynq.core.hub.diff import UpdateCause
 from unit.core.hub.fixtures import (
@@ -125,6 +125,34 @@ def test_edited_annotation_of_a_checked_node_is_signed_again(annotation: str) ->
 
 
 KEY = InstallationKey(b"k" * 32)
+KEYLESS = Keyless("create is not allowed")
+
+
+@pytest.mark.parametrize("digest", ["kept", "removed"])
+@pytest.mark.parametrize("signature", ["none", "forged"])
+def test_without_any_key_the_hub_restores_what_is_not_carried_out(
+    digest: str, signature: str
+) -> None:
+    """Otherwise the node would wait for its hub without end."""
+    cluster = Cluster()
+    synced(cluster, rows("a"), WEB, key=KEYLESS)
+    checked = planned(cluster, rows("a"), WEB, key=KEYLESS).checked_specs
+    written = dict(cluster.nodes["a-web"].metadata.annotations)
+    edited = written | ({"lynq.sh/signature": "0"} if signature == "forged" else {})
+    if digest == "removed":
+        del edited["lynq.sh/spec-digest"]
+    cluster.edit("a-web", annotations=edited)
+    plan = synced(cluster, rows("a"), WEB, key=KEYLESS, checked_specs=checked)
+    assert updated(plan) == ({} if edited == written else {"a-web": UpdateCause.SIGNATURE})
+    assert cluster.nodes["a-web"].metadata.annotations == written
+
+
+def test_first_key_signs_nodes_that_were_checked_without_one() -> None:
+    cluster = Cluster()
+    synced(cluster, rows("a"), WEB, key=KEYLESS)
+    checked = planned(cluster, rows("a"), WEB, key=KEYLESS).checked_specs
+    plan = synced(cluster, rows("a"), WEB, key=KEY, checked_specs=checked)
+    assert updated(plan) == {"a-web": UpdateCause.SIGNATURE}
 
 
 def observed(cluster: Cluster) -> None:

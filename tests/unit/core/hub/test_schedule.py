@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace as with_fields
 
 from lynq.api import ChangeDetection, DeletionGuard, HubSource, LynqHub, SourceType
+from lynq.api.installation_key import MissingKey
 from lynq.api.names import ANNOTATION_APPROVE_DELETION, ANNOTATION_FORCE_SYNC
 from lynq.core.hub import schedule
 from lynq.core.hub.schedule import confirm_after, must_abandon
@@ -50,6 +51,19 @@ def must_interrupt(hub: LynqHub, state: State, now: datetime) -> bool:
 
 def next_run_at(hub: LynqHub, state: State, now: datetime) -> datetime | None:
     return schedule.next_run_at(hub, state.read, state.plan, state.write, now)
+
+
+def test_nothing_is_planned_while_the_key_is_missing() -> None:
+    state = synced(replan=True)
+    state.plan.missing_key = MissingKey("restore it")
+    assert not must_plan(hub(), state, at(30))
+    assert next_run_at(hub(), state, at(30)) == at(60)
+    assert must_read(hub(), state, at(60))
+    state.read.failure = ReadFailure("no route to host", 2)
+    for key, may_plan in ((state.plan.missing_key, False), (None, True)):
+        state.plan.missing_key = key
+        planned = schedule.must_plan_without_rows(hub(), state.read, state.plan, state.write)
+        assert planned is may_plan
 
 
 def hub(

@@ -17,6 +17,7 @@ from lynq.api import (
     LynqHub,
     SourceType,
 )
+from lynq.api.installation_key import NO_KEY, MissingKey
 from lynq.core.hub.node_counts import NodeCounts
 from lynq.core.hub.status import (
     PushState,
@@ -124,6 +125,32 @@ def test_failed_read_changes_only_the_condition() -> None:
     [ready] = [condition for condition in status.conditions if condition.type == "Ready"]
     assert ready.message.endswith(": no route to host")
     assert ready.last_transition_time == at(60)
+
+
+def test_hub_that_waits_for_the_key_says_why() -> None:
+    before = after(Cluster(), rows("a", "b"), a_form())
+    hub = replace(a_hub(), status=before)
+    missing = MissingKey("grant get on the Secret")
+
+    def waiting(key: MissingKey | None, failure: ReadFailure | None = None) -> HubStatus:
+        return next_status(
+            hub,
+            NodeCounts(),
+            forms=1,
+            last_sync=None,
+            read_failure=failure,
+            missing_key=key,
+            now=at(60),
+        )
+
+    status = waiting(missing)
+    assert replace(status, conditions=before.conditions) == before
+    [ready] = [condition for condition in status.conditions if condition.type == "Ready"]
+    assert (ready.status, ready.reason) == ("False", "WaitingForKey")
+    assert ready.message.endswith("without the installation key: grant get on the Secret")
+    # A read that failed is more urgent, and a key that is being loaded is no problem yet.
+    assert conditions_of(waiting(missing, LOST))["Ready"][1] == "DatabaseConnectionFailed"
+    assert waiting(NO_KEY) == before
 
 
 def test_long_error_is_cut() -> None:

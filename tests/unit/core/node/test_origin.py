@@ -8,17 +8,27 @@ from msgspec.structs import replace
 
 from lynq.api import LynqNode, Metadata, NodeSpec, NodeStatus, OwnerReference
 from lynq.api.digests import is_signed, signed
-from lynq.api.installation_key import InstallationKey, MissingKey
+from lynq.api.installation_key import InstallationKey, Keyless, KeyState, MissingKey
+from lynq.api.reasons import ConditionReason
 from lynq.core.hub.desired_node import DesiredNode
 from lynq.core.hub.row_values import RowValues
-from lynq.core.node.origin import NodeOrigin, is_lost_node_of, lost_its_hub, origin_of
+from lynq.core.node.origin import (
+    NodeOrigin,
+    assumed_origin_of,
+    is_lost_node_of,
+    lost_its_hub,
+    origin_of,
+    wait_of,
+)
 from unit.core.hub.fixtures import NOON, ARow, a_form, a_hub
 
 KEY = InstallationKey(b"k" * 32)
 OTHER_KEY = InstallationKey(b"o" * 32)
 MISSING = MissingKey("lost")
+KEYLESS = Keyless("not allowed")
 FORM = a_form(service_account_name="weak")
 WRITTEN = DesiredNode(a_hub(), FORM, RowValues.of(ARow("acme", {"plan": "pro"})), KEY).new(NOON)
+WRITTEN_SIGNATURE = WRITTEN.metadata.annotations["lynq.sh/signature"]
 STANDALONE = LynqNode(metadata=Metadata(name="x-y"), spec=NodeSpec(uid="x", template_ref="y"))
 
 Edit = Callable[[LynqNode], LynqNode]
@@ -134,13 +144,48 @@ def test_lost_node_belongs_to_the_hub_of_its_form_only() -> None:
     assert not is_lost_node_of(edited, {"z"})
 
 
-def test_digest_counts_while_the_key_is_missing() -> None:
-    assert origin_of(WRITTEN, MISSING) is NodeOrigin.HUB
-    assert origin_of(EDITS["resources"](WRITTEN), MISSING) is NodeOrigin.EDITED
+UNSIGNED = signed(WRITTEN, KEYLESS)
+FORGED = (WRITTEN, UNSIGNED, *(edit(WRITTEN) for edit in EDITS.values()))
 
 
-def test_node_is_written_without_signature_while_the_key_is_missing() -> None:
-    unsigned = signed(WRITTEN, MISSING)
-    assert "lynq.sh/signature" not in unsigned.metadata.annotations
-    assert not is_signed(unsigned, KEY)
-    assert signed(unsigned, KEY) == WRITTEN
+@pytest.mark.parametrize("node", FORGED, ids=("written", "unsigned", *EDITS))
+def test_no_node_of_a_hub_is_carried_out_while_the_key_is_missing(node: LynqNode) -> None:
+    assert origin_of(node, MISSING) is NodeOrigin.UNKNOWN
+    wait = wait_of(node, NodeOrigin.UNKNOWN, NOON)
+    assert wait is not None
+    assert wait.reason is ConditionReason.WAITING_FOR_KEY
+    # It changes from attempt to attempt, and each change would be a write of every node.
+    assert MISSING.problem not in wait.message
+
+
+@pytest.mark.parametrize("key", [KEY, MISSING, KEYLESS])
+def test_node_without_hub_waits_for_no_key(key: KeyState) -> None:
+    assert origin_of(STANDALONE, key) is NodeOrigin.STANDALONE
+    assert wait_of(STANDALONE, NodeOrigin.STANDALONE, NOON) is None
+
+
+def test_digest_counts_only_in_an_installation_that_never_had_a_key() -> None:
+    assert origin_of(UNSIGNED, KEYLESS) is NodeOrigin.HUB
+    assert origin_of(UNSIGNED, KEY) is NodeOrigin.EDITED
+    assert origin_of(EDITS["resources"](UNSIGNED), KEYLESS) is NodeOrigin.EDITED
+    assert origin_of(with_metadata(annotations={})(UNSIGNED), KEYLESS) is NodeOrigin.EDITED
+
+
+@pytest.mark.parametrize("signature", ["", "0" * 64, WRITTEN_SIGNATURE])
+def test_signature_that_cannot_be_checked_is_never_fine(signature: str) -> None:
+    annotations = UNSIGNED.metadata.annotations | {"lynq.sh/signature": signature}
+    node = with_metadata(annotations=annotations)(UNSIGNED)
+    assert origin_of(node, KEYLESS) is NodeOrigin.EDITED
+
+
+def test_plan_of_a_viewer_without_the_key_takes_signatures_as_fitting() -> None:
+    assert assumed_origin_of(WRITTEN, MISSING) is NodeOrigin.HUB
+    assert assumed_origin_of(EDITS["resources"](WRITTEN), MISSING) is NodeOrigin.EDITED
+    for key in (KEY, KEYLESS):
+        assert assumed_origin_of(WRITTEN, key) is origin_of(WRITTEN, key)
+
+
+def test_node_is_written_without_signature_without_a_key() -> None:
+    assert "lynq.sh/signature" not in UNSIGNED.metadata.annotations
+    assert not is_signed(UNSIGNED, KEY)
+    assert signed(UNSIGNED, KEY) == WRITTEN
