@@ -201,8 +201,8 @@ _CONTROLLERS: Final = (
         default="lynq-installation-key",
         show_default=True,
         metavar="NAME",
-        help="Secret with the key that signs nodes and seeds random values. The operator creates it "
-        "once. Back it up: without it, hubs and their nodes wait.",
+        help="Secret with the key that signs nodes and seeds random values. The operator creates "
+        "it once. Back it up: without it, hubs and their nodes wait.",
     ),
     click.option(
         "--installation-key-namespace",

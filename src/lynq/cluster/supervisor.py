@@ -32,6 +32,7 @@ from lynq.cluster.layout import (
     choose_ports,
 )
 from lynq.cluster.pki import write_pki
+from lynq.tls.context import client_context
 
 START_SECONDS = 90.0
 STOP_SECONDS = 10.0
@@ -139,7 +140,7 @@ class Supervisor:
 
     async def _wait_for_api_server(self) -> None:
         url = f"https://{LOOPBACK}:{self._record.ports.apiserver}/readyz"
-        trust = ssl.create_default_context(cafile=self._layout.pki / "ca.crt")
+        trust = client_context((self._layout.pki / "ca.crt").read_text())
         while not await asyncio.to_thread(_is_ok, url, trust):
             for component, early_exits in self._early_exits.items():
                 if early_exits >= MAX_EARLY_EXITS:

@@ -1,6 +1,8 @@
 """Creates X.509 certificates: a CA, the certificates that it issues, and self-signed ones.
 
-All keys are P-256. Time is an argument. Keys stay in memory unless the caller writes them.
+All keys are P-256. Time is an argument. Keys stay in memory unless the caller writes them. The
+extensions are those that RFC 5280 requires: OpenSSL's strict mode, the default of Python since
+3.13, refuses a chain without key identifiers.
 """
 
 from collections.abc import Sequence
@@ -20,17 +22,19 @@ _BACKDATE: Final = timedelta(hours=1)
 _COMMON_NAME_LENGTH: Final = 64
 _PEM: Final = serialization.Encoding.PEM
 
-_CA_USAGE: Final = x509.KeyUsage(
-    digital_signature=False,
-    content_commitment=False,
-    key_encipherment=False,
-    data_encipherment=False,
-    key_agreement=False,
-    key_cert_sign=True,
-    crl_sign=True,
-    encipher_only=False,
-    decipher_only=False,
-)
+
+def _usage(*, is_ca: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not is_ca,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=is_ca,
+        crl_sign=is_ca,
+        encipher_only=False,
+        decipher_only=False,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +92,7 @@ def create_ca(common_name: str, validity: Validity) -> KeyPair:
     name = _name(common_name)
     builder = _builder(name, name, key, validity)
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-    builder = builder.add_extension(_CA_USAGE, critical=True)
-    return KeyPair(builder.sign(key, hashes.SHA256()), key)
+    return _signed(builder, _usage(is_ca=True), key, key)
 
 
 def create_self_signed(common_name: str, names: Sequence[str], validity: Validity) -> KeyPair:
@@ -98,7 +101,7 @@ def create_self_signed(common_name: str, names: Sequence[str], validity: Validit
     name = _name(common_name)
     builder = _builder(name, name, key, validity)
     builder = builder.add_extension(_alternative_names(names), critical=False)
-    return KeyPair(builder.sign(key, hashes.SHA256()), key)
+    return _signed(builder, _usage(is_ca=False), key, key)
 
 
 def issue_server(
@@ -114,7 +117,7 @@ def issue_server(
     builder = builder.add_extension(_alternative_names(names), critical=False)
     usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
     builder = builder.add_extension(usage, critical=False)
-    return KeyPair(builder.sign(ca.key, hashes.SHA256()), key)
+    return _signed(builder, _usage(is_ca=False), key, ca.key)
 
 
 def issue_client(ca: KeyPair, user: str, group: str, validity: Validity) -> KeyPair:
@@ -123,7 +126,7 @@ def issue_client(ca: KeyPair, user: str, group: str, validity: Validity) -> KeyP
     builder = _builder(_name(user, group), ca.certificate.subject, key, validity)
     usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH])
     builder = builder.add_extension(usage, critical=False)
-    return KeyPair(builder.sign(ca.key, hashes.SHA256()), key)
+    return _signed(builder, _usage(is_ca=False), key, ca.key)
 
 
 def server_names(certificate: x509.Certificate) -> set[str]:
@@ -157,6 +160,21 @@ def _builder(
     builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer)
     builder = builder.public_key(key.public_key()).serial_number(x509.random_serial_number())
     return builder.not_valid_before(validity.start - _BACKDATE).not_valid_after(validity.end)
+
+
+def _signed(
+    builder: x509.CertificateBuilder,
+    usage: x509.KeyUsage,
+    key: ec.EllipticCurvePrivateKey,
+    issuer: ec.EllipticCurvePrivateKey,
+) -> KeyPair:
+    """Sign a certificate for `key` by the key of its issuer, with the identifiers of both."""
+    subject_id = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+    issuer_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer.public_key())
+    builder = builder.add_extension(usage, critical=True)
+    builder = builder.add_extension(subject_id, critical=False)
+    builder = builder.add_extension(issuer_id, critical=False)
+    return KeyPair(builder.sign(issuer, hashes.SHA256()), key)
 
 
 def _name(common_name: str, organization: str = "") -> x509.Name:

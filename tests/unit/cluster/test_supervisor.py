@@ -14,6 +14,7 @@ from lynq.cluster import supervisor as module
 from lynq.cluster.layout import ClusterPhase, Layout
 from lynq.cluster.pki import write_pki
 from lynq.cluster.supervisor import MAX_RESTART_DELAY, Supervisor, restart_delay
+from lynq.tls.context import client_context
 
 SCRIPT = """#!/bin/sh
 [ "$1" = kubectl ] || exec sleep 60
@@ -49,7 +50,7 @@ def test_environment_proxy_is_not_used_for_loopback(
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     for name in ("no_proxy", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    trust = ssl.create_default_context(cafile=tmp_path / "pki" / "ca.crt")
+    trust = client_context((tmp_path / "pki" / "ca.crt").read_text())
     try:
         assert module._is_ok(f"https://127.0.0.1:{server.server_port}/readyz", trust)
     finally:
