@@ -29,6 +29,7 @@ from lynq.api.installation_key import (
     MissingKey,
 )
 from lynq.api.names import ANNOTATION_SIGNATURE
+from lynq.controllers.decoding import Unreadable
 from lynq.kube import Client
 from lynq.kube.errors import AlreadyExists, Forbidden, KubeError, NotFound
 from lynq.kube.resource import SECRETS
@@ -66,12 +67,16 @@ class CurrentKey:
             handler(last, state)
 
 
-def uses_key(nodes: Iterable[LynqNode]) -> bool:
+def uses_key(nodes: Iterable[LynqNode | Unreadable]) -> bool:
     """Return whether a node has values of an installation key."""
-    return any(node.status.random_source is RandomValueSource.INSTALLATION_KEY for node in nodes)
+    return any(
+        isinstance(node, LynqNode)
+        and node.status.random_source is RandomValueSource.INSTALLATION_KEY
+        for node in nodes
+    )
 
 
-def is_signed(nodes: Iterable[LynqNode]) -> bool:
+def is_signed(nodes: Iterable[LynqNode | Unreadable]) -> bool:
     """Return whether a node shows a signature, true or forged."""
     return any(ANNOTATION_SIGNATURE in node.metadata.annotations for node in nodes)
 
@@ -107,7 +112,7 @@ class KeyLoader:
         name: str,
         current: CurrentKey,
         *,
-        nodes: Callable[[], Awaitable[Iterable[LynqNode]]] | None,
+        nodes: Callable[[], Awaitable[Iterable[LynqNode | Unreadable]]] | None,
     ) -> None:
         """Load from this Secret; `nodes` returns all nodes, None if they are not known.
 
@@ -128,11 +133,11 @@ class KeyLoader:
                 state = await self.load()
             except KubeError as error:
                 state = MissingKey(f"{self._secret} cannot be read: {error}")
-                if clock() > deadline:
+                if clock() >= deadline:
                     self._set(state)
             else:
                 # Shard 0 may be about to create it.
-                if self._nodes or isinstance(state, InstallationKey) or clock() > deadline:
+                if self._nodes or isinstance(state, InstallationKey) or clock() >= deadline:
                     self._set(state)
                 if isinstance(state, InstallationKey):
                     return
@@ -156,7 +161,7 @@ class KeyLoader:
             )
         return await self._first_key(list(await self._nodes()))
 
-    async def _first_key(self, nodes: Sequence[LynqNode]) -> KeyState:
+    async def _first_key(self, nodes: Sequence[LynqNode | Unreadable]) -> KeyState:
         """Create the key of a new installation; raises KubeError."""
         if uses_key(nodes):
             return MissingKey(
@@ -165,7 +170,7 @@ class KeyLoader:
                 f"{KEY_SIZE} random bytes in data.{_FIELD}"
             )
         try:
-            return await self._create()
+            return await self._answered(self._create())
         except AlreadyExists:
             return await self._read()
         except Forbidden as error:
@@ -173,10 +178,13 @@ class KeyLoader:
             return MissingKey(problem) if is_signed(nodes) else Keyless(problem)
 
     async def _read(self) -> KeyState:
-        """Read the key; raises KubeError, also if the API server does not answer."""
+        return await self._answered(read_key(self._client, self._namespace, self._name))
+
+    async def _answered(self, request: Awaitable[KeyState]) -> KeyState:
+        """Wait for an answer; raises KubeError, also if there is none."""
         try:
             async with asyncio.timeout(_ANSWER_TIMEOUT):
-                return await read_key(self._client, self._namespace, self._name)
+                return await request
         except TimeoutError:
             raise KubeError(f"the API server has not answered for {_ANSWER_TIMEOUT:g} s") from None
 

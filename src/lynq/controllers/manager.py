@@ -25,6 +25,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from lynq.api import LynqNode
 from lynq.api.installation_key import InstallationKey
 from lynq.controllers.context import CachedClusterView, ControllerContext
+from lynq.controllers.decoding import Unreadable
 from lynq.controllers.installation_key import KEY_SECRET, KeyLoader
 from lynq.controllers.metrics_auth import may_read_metrics
 from lynq.controllers.operator import Operator
@@ -167,9 +168,9 @@ class Process:
         if not leading.cancelled():
             leading.result()
 
-    async def _synced_nodes(self) -> list[LynqNode]:
+    async def _synced_nodes(self) -> list[LynqNode | Unreadable]:
         await self.context.nodes.cache.synced()
-        return list(self.context.nodes.values())
+        return [node for _, node in self.context.nodes.cache.items()]
 
     def _leader_election(self) -> LeaderElection:
         shard = self._settings.options.shard

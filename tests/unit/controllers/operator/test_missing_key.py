@@ -55,11 +55,12 @@ class Door:
 
     refused: set[str] = field(default_factory=set)
     """Verbs that are answered with 403."""
-    hangs: bool = False
+    hanging: set[str] = field(default_factory=set)
+    """Verbs that are never answered."""
 
     async def __call__(self, request: Request, send: Send) -> Response:
         is_key = request.path.endswith((f"/secrets/{KEY_SECRET}", "/default/secrets"))
-        if is_key and self.hangs:
+        if is_key and request.verb in self.hanging:
             await asyncio.Event().wait()
         if is_key and request.verb in self.refused:
             status = {
@@ -163,7 +164,7 @@ async def test_nothing_is_written_or_deleted_until_the_key_is_back(
     elif problem != "lost":
         await env.client.create(SECRETS, secret)
     door.refused = {"get"} if problem == "forbidden" else set()
-    door.hangs = problem == "unanswered"
+    door.hanging = {"get"} if problem == "unanswered" else set()
     env.set_rows(("acme", 1, "max"), ("gamma", 1, "pro"))
     await env.patch(FORMS, "web", {"spec": {"allowedNamespaces": ["a"]}})
     await env.patch(CONFIG_MAPS, "beta-settings", {"data": {"plan": "edited"}})
@@ -179,7 +180,7 @@ async def test_nothing_is_written_or_deleted_until_the_key_is_back(
         )
         assert await event_count(env, "WaitingForKey") == 1
 
-        door.refused, door.hangs = set(), False
+        door.refused, door.hanging = set(), set()
         if problem in ("lost", "truncated"):
             if problem == "truncated":
                 await env.client.delete(SECRETS, KEY_SECRET, "default")
@@ -207,7 +208,7 @@ async def test_hub_reports_its_source_while_the_key_is_missing(
 ) -> None:
     """The first attempt has no answer yet: it blocks nothing else."""
     await env.create_hub(source={"sqlite": {"path": "none.db", "table": "tenants"}})
-    door.hangs = True
+    door.hanging = {"get"}
     async with running_operator(env, interceptor=door) as process:
         await env.wait_for_condition("Ready", "False")
         assert process.context.key == NO_KEY
@@ -337,6 +338,30 @@ async def test_deleted_node_is_finalized_while_the_key_is_missing(
         assert "lynq.sh/orphaned" in (await env.get(CONFIG_MAPS, "acme-kept"))["metadata"]["labels"]
 
 
+async def test_hub_is_deleted_with_its_nodes_while_the_key_is_missing(
+    env: Environment, door: Door
+) -> None:
+    env.set_rows(("acme", 1, "pro"))
+    await env.create_hub()
+    await env.create_form()
+    async with running_operator(env):
+        await wait_for_node_ready(env, "acme-web")
+    door.refused = {"get"}
+    await env.client.delete(HUBS, "hub", env.namespace)
+    async with running_operator(env, interceptor=door):
+        for kind, name in ((HUBS, "hub"), (NODES, "acme-web"), (CONFIG_MAPS, "acme-settings")):
+            await wait_for_deletion(env, kind, name)
+
+
+async def test_unanswered_creation_blocks_no_node_without_hub(env: Environment, door: Door) -> None:
+    door.hanging = {"create"}
+    spec = {"uid": "solo", "templateRef": "none", "configMaps": [config_map("x", nameTemplate="x")]}
+    meta = {"name": "solo", "namespace": env.namespace}
+    await env.client.create(NODES, {"metadata": meta, "spec": spec})
+    async with running_operator(env, interceptor=door):
+        await wait_for_resource_state(env, "solo", "settings", "Ready", within=12)
+
+
 async def test_node_without_hub_goes_on_and_draws_when_the_key_is_back(
     env: Environment, door: Door
 ) -> None:
@@ -398,7 +423,7 @@ async def test_no_answer_and_404_of_a_proxy_are_no_proof(env: Environment, door:
         return Response(404, {"content-type": "text/html"}, b"<html>")
 
     for interceptor in (door, no_page):
-        door.hangs = True
+        door.hanging = {"get"}
         with pytest.raises(KubeError):
             await loader_of(env, interceptor, no_nodes).load()
 

@@ -245,6 +245,19 @@ def test_edited_node_waits_for_its_hub() -> None:
     assert (cause.kind, cause.message) == (CauseKind.WAITING_FOR_HUB, "edited")
 
 
+def test_missing_key_is_the_cause_of_nodes_and_hubs() -> None:
+    conditions = (
+        a_condition("Ready", holds=False),
+        a_condition("Progressing", holds=False, reason="WaitingForKey", message="no key"),
+    )
+    hub = a_hub(conditions=(a_condition("Ready", holds=False, reason="WaitingForKey"),))
+    explanation = explain_node(a_node(conditions=conditions), hub, FORM)
+    causes = (*explanation.causes, *explanation.notes)
+    assert [(cause.kind, cause.next_steps) for cause in causes] == [
+        (CauseKind.WAITING_FOR_KEY, ("lynq doctor",))
+    ] * 2
+
+
 def test_invalid_dependencies_are_the_cause() -> None:
     conditions = (a_condition("Ready", holds=False, reason="DependencyError", message="a -> a"),)
     (cause,) = explained(conditions=conditions).causes
