@@ -19,6 +19,18 @@ def random_source_of(status: NodeStatus) -> RandomValueSource:
     return RandomValueSource.INSTALLATION_KEY
 
 
+def source_to_record(status: NodeStatus, *, has_key: bool) -> RandomValueSource | None:
+    """Return the source for the status after a reconcile; a node from before the key has none.
+
+    A key that never existed is not recorded: it would count as a lost one.
+    """
+    source = random_source_of(status)
+    if source is RandomValueSource.UID:
+        return status.random_source
+    has_values = has_key or status.random_source is RandomValueSource.INSTALLATION_KEY
+    return source if has_values else RandomValueSource.NONE
+
+
 def node_random(node: LynqNode, key: KeyState) -> RandomSource:
     """Return the randomness of the manifests that a node renders."""
     uid = node.metadata.uid

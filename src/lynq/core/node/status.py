@@ -16,7 +16,6 @@ from lynq.api import (
     Condition,
     DeletionPolicy,
     NodeStatus,
-    RandomValueSource,
     ResourceState,
     ResourceStatus,
 )
@@ -40,7 +39,7 @@ from lynq.core.node.objects import ObjectRef, contested_objects, ref_of
 from lynq.core.node.origin import Wait
 from lynq.core.node.state import ResourceOutcome, fit
 from lynq.core.node.variables import VariablesError
-from lynq.core.randomness import random_source_of
+from lynq.core.randomness import source_to_record
 
 _REPLACED: Final = frozenset({Type.READY, Type.PROGRESSING, Type.CONFLICTED, Type.DEGRADED})
 """Conditions that every reconcile computes; the others stay."""
@@ -131,7 +130,7 @@ def next_status(previous: NodeStatus, report: StatusReport, now: datetime) -> No
             else previous.settled_update_start
         ),
         last_handled_force_reconcile=report.force_reconcile,
-        random_source=_random_source(previous, has_key=report.has_key),
+        random_source=source_to_record(previous, has_key=report.has_key),
         resources=resources,
         conditions=(*conditions, *others),
     )
@@ -387,18 +386,6 @@ def _without_failure(entry: ResourceStatus) -> ResourceStatus:
 def _inventory_keys(resources: Iterable[ResourceStatus], namespace: str) -> tuple[str, ...]:
     items = (InventoryItem(entry.id, ref_of(entry)) for entry in resources if entry.name)
     return tuple(sorted({inventory_key(item, namespace) for item in items}))
-
-
-def _random_source(previous: NodeStatus, *, has_key: bool) -> RandomValueSource | None:
-    """Return the source to record; a node from before the installation key needs no record.
-
-    A key that never existed is not recorded: it would count as a lost one.
-    """
-    source = random_source_of(previous)
-    if source is RandomValueSource.UID:
-        return previous.random_source
-    has_values = has_key or previous.random_source is RandomValueSource.INSTALLATION_KEY
-    return source if has_values else RandomValueSource.NONE
 
 
 def _last_full(previous: NodeStatus, now: datetime, *, was_forced: bool) -> datetime:
