@@ -13,8 +13,9 @@ from cluster.cli.conftest import Lynq
 from cluster.webhooks.admission import Admission
 from lynq.api.names import LEASE
 from lynq.cli.exit_codes import ExitCode
+from lynq.controllers.installation_key import KEY_SECRET
 from lynq.kube import Client, Resource
-from lynq.kube.resource import LEASES
+from lynq.kube.resource import LEASES, SECRETS
 from operated.environment import FORMS, Environment
 from rights import user_of, wait_until_allowed
 from waiting import stays
@@ -97,11 +98,13 @@ async def test_doctor_reports_each_check(env: Environment, run_lynq: Lynq) -> No
         f"ok    hub {env.namespace}/hub: all rows are read, 0 of 1 nodes ready",
         f"ok    database {env.namespace}/hub: sqlite, database rows.db: 1 active rows read",
     ]
+    metadata = {"name": KEY_SECRET, "namespace": env.namespace}
+    await env.client.create(SECRETS, {"metadata": metadata, "stringData": {"key": "k" * 32}})
     async with admin_account(env.client, env.namespace):
         allowed = await run_lynq("doctor", *options, "-o", "json")
     results = {result["name"]: result for result in json.loads(allowed.stdout)}
     assert results["rights"]["status"] == "ok"
-    assert results["installation key"]["status"] == "warn"
+    assert results["installation key"]["status"] == "ok"
 
 
 async def test_doctor_tries_the_webhooks_by_dry_runs(env: Environment, run_lynq: Lynq) -> None:

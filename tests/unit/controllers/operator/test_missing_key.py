@@ -309,8 +309,9 @@ async def test_forged_signature_is_not_believed_without_any_key(
         await eventually(lambda: hub_waits(env, "cannot be created"), within=60)
 
 
-async def test_deleted_node_is_finalized_while_the_key_is_missing(
-    env: Environment, door: Door
+@pytest.mark.parametrize("key", ["missing", "loaded"])
+async def test_edited_node_is_finalized_by_the_form_in_its_name(
+    env: Environment, door: Door, key: str
 ) -> None:
     """The deletion is a decision; the spec of the node is not trusted for what it deletes."""
     env.set_rows(("acme", 1, "pro"))
@@ -323,7 +324,8 @@ async def test_deleted_node_is_finalized_while_the_key_is_missing(
     )
     async with running_operator(env):
         await wait_for_node_ready(env, "acme-web")
-    door.refused = {"get"}
+    door.refused = {"get"} if key == "missing" else set()
+    await env.patch(HUBS, "hub", {"spec": {"paused": True}})
     stolen = [
         config_map(),
         config_map(id="kept", nameTemplate="acme-kept", deletionPolicy="Delete"),
