@@ -316,8 +316,8 @@ async def test_edited_node_is_finalized_by_the_form_in_its_name(
     """The deletion is a decision; the spec of the node is not trusted for what it deletes."""
     env.set_rows(("acme", 1, "pro"))
     await env.create_hub()
-    retained = config_map(id="kept", nameTemplate="{{ .uid }}-kept", deletionPolicy="Retain")
-    await env.create_form(configMaps=[config_map(), retained])
+    kept = config_map(id="kept", nameTemplate="{{ .uid }}-kept")
+    await env.create_form(configMaps=[config_map(), kept])
     await env.create_form("other", "none", configMaps=[config_map()])
     await env.client.create(
         CONFIG_MAPS, {"metadata": {"name": "foreign", "namespace": env.namespace}}
@@ -326,9 +326,11 @@ async def test_edited_node_is_finalized_by_the_form_in_its_name(
         await wait_for_node_ready(env, "acme-web")
     door.refused = {"get"} if key == "missing" else set()
     await env.patch(HUBS, "hub", {"spec": {"paused": True}})
+    retained = [config_map(), kept | {"deletionPolicy": "Retain"}]
+    await env.patch(FORMS, "web", {"spec": {"configMaps": retained}})
     stolen = [
         config_map(),
-        config_map(id="kept", nameTemplate="acme-kept", deletionPolicy="Delete"),
+        config_map(id="kept", nameTemplate="acme-kept"),
         config_map(id="foreign", nameTemplate="foreign"),
     ]
     await env.patch(NODES, "acme-web", {"spec": {"templateRef": "other", "configMaps": stolen}})
