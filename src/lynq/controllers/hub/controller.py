@@ -191,6 +191,8 @@ class HubController:
         elif must_plan_without_rows(hub, state.read, state.plan, state.write):
             plan = await self._planner.plan_without_rows(hub, state)
             state.write.execution = PlanExecution.of(hub, plan, now) if plan.deletes else None
+        # Again: an installation without a key may have found a signature while the plan was made.
+        self._wait_for_key(hub, state)
         if state.write.execution:
             await self._apply(hub, state, state.write.execution)
 
