@@ -116,6 +116,7 @@ def _options(flags: Mapping[str, Any]) -> Options:
         allowed_namespaces=_namespaces(flags["allowed_namespaces"]),
         requires_service_account=flags["require_service_account"],
         shard=_shard(flags["shard"]),
+        scratch_directory=Path(flags["scratch_dir"]) if flags["scratch_dir"] else None,
     )
 
 

@@ -219,6 +219,14 @@ _CONTROLLERS: Final = (
         "Each shard is a separate process.",
     ),
     click.option(
+        "--scratch-dir",
+        default="",
+        metavar="PATH",
+        help="Directory of this process alone, created if missing, that survives a restart of the "
+        "container. The operator records there which renders are under way, and skips one during "
+        "which it was killed twice in a row. Without it, such a render is repeated.",
+    ),
+    click.option(
         "--max-inflight",
         type=click.IntRange(min=1, max=10_000),
         help="Maximum number of concurrent requests to the API server. Default: 64, divided by the "

@@ -18,6 +18,7 @@ from lynq.controllers.cached_client import CachedClient, ResourceCache
 from lynq.controllers.decoding import NodeDecoder, decode_form, decode_hub
 from lynq.controllers.installation_key import CurrentKey
 from lynq.controllers.options import Options
+from lynq.controllers.render_journal import RenderJournal
 from lynq.controllers.retained_ids import RetainedIds
 from lynq.controllers.timing import Timing
 from lynq.core.hub.node_counts import FleetCounts
@@ -65,6 +66,8 @@ class ControllerContext:
     """A plan assumes that signatures fit that its viewer cannot check."""
     readiness: EvaluateReadiness = evaluate_readiness
     """A plan assumes that written objects become ready."""
+    journal: RenderJournal = field(default_factory=RenderJournal)
+    """Records the renders that are under way."""
 
     @classmethod
     def of(
@@ -106,7 +109,16 @@ class ControllerContext:
                 BY_CONFLICT: _conflict_index,
             },
         )
-        context = cls(client, options, hubs, forms, nodes, operator_metrics, runtime_metrics)
+        context = cls(
+            client,
+            options,
+            hubs,
+            forms,
+            nodes,
+            operator_metrics,
+            runtime_metrics,
+            journal=RenderJournal(options.scratch_directory),
+        )
         # Registered first, so that later handlers see updated counts.
         nodes.on_change(context.node_counts.update)
         forms.on_change(context.retained_ids.update)

@@ -149,6 +149,8 @@ class Process:
                 _concurrently(self._keys.run()),
             ):
                 await self._lead(operator, stop)
+        # Not after an error: it may be the effect of a render that is still under way.
+        self.context.journal.close()
 
     async def _lead(self, operator: Operator, stop: asyncio.Event) -> None:
         def lead() -> Coroutine[Any, Any, None]:

@@ -159,5 +159,7 @@ class Options:
     """Whether nodes of a form without serviceAccountName write nothing."""
     shard: Shard = UNSHARDED
     """The nodes that this process reconciles, and whether it reconciles hubs and forms."""
+    scratch_directory: Path | None = None
+    """Directory of files that outlive a killed process; None: renders are not recorded."""
     timing: Timing = field(default_factory=Timing)
     """Delays and intervals of the controllers."""

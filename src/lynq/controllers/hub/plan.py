@@ -172,6 +172,7 @@ class HubPlanner:
                 clock=time.thread_time,
                 is_canceled=canceled.is_set,
                 known_failures=state.plan.failed_renders,
+                journal=self._context.journal,
             ),
         )
 
@@ -220,7 +221,9 @@ class HubPlanner:
         """Compare a plan of changes in the background with a plan of all rows."""
         cache.record_check(now)
         hub, copy, canceled = snapshot.planned.hub.metadata.key, cache.copy(), Event()
-        budget = RenderBudget(clock=time.thread_time, is_canceled=canceled.is_set)
+        budget = RenderBudget(
+            clock=time.thread_time, is_canceled=canceled.is_set, journal=self._context.journal
+        )
 
         def differing_nodes() -> list[str] | None:
             inputs = replace(snapshot.inputs(), render_budget=budget)

@@ -50,6 +50,7 @@ class NodeController:
         self._context = context
         self._shard = context.options.shard
         self._queue = queue
+        self._unreconciled: set[ObjectKey] = set()
         self._workload_ready_handlers: list[Callable[[LynqNode], None]] = []
         discovery = Discovery(context.client)
         self.children = Children(
@@ -64,7 +65,7 @@ class NodeController:
         )
         self._states = NodeStates(context.timing)
         clients = ClientSelector(context)
-        self._render_pools = RenderPools(self._enqueue)
+        self._render_pools = RenderPools(self._enqueue, context.journal)
         self._gate = WriteGate(
             self._enqueue,
             slow_limit=context.options.node_workers,
@@ -96,9 +97,12 @@ class NodeController:
 
     def attach(self) -> None:
         """Register the event handler that queues changed nodes."""
+        keys = (node.metadata.key for node in self._context.nodes.values())
+        self._unreconciled = {key for key in keys if self._shard.owns(key)}
         self._context.nodes.on_change(self._node_changed)
         self._context.hubs.on_change(self._hub_changed)
         self._context.current_key.on_change(self._key_changed)
+        self._record_start()
 
     def on_workload_ready(self, handler: Callable[[LynqNode], None]) -> None:
         """Call `handler` with each node whose workload becomes ready, of any shard."""
@@ -141,6 +145,9 @@ class NodeController:
             except Exception:
                 self._context.operator_metrics.record_reconcile("error", time.monotonic() - started)
                 raise
+            finally:
+                if not self._render_pools.is_rendering(key) and self._context.key != NO_KEY:
+                    self._record_start(key)
 
     async def _reconcile(self, node: LynqNode) -> Result:
         if self._context.key == NO_KEY:
@@ -183,6 +190,16 @@ class NodeController:
         await self._reporter.write_now(node, status)
         return Result(self._context.timing.not_ready_requeue.total_seconds())
 
+    def _record_start(self, key: ObjectKey | None = None) -> None:
+        """Record that a node needs no first reconcile any more; after the last one, retry suspects.
+
+        A node whose renders wait in the background is not done.
+        """
+        if key:
+            self._unreconciled.discard(key)
+        if not (self._unreconciled or self._context.journal.allows_retries):
+            self._context.journal.allow_retries()
+
     def _record_change(self, key: ObjectKey, _old: LynqNode | None, new: LynqNode | None) -> None:
         """Record what may have changed again before the node is reconciled.
 
@@ -200,6 +217,7 @@ class NodeController:
 
     def _node_changed(self, key: ObjectKey, old: LynqNode | None, new: LynqNode | None) -> None:
         if new is None:
+            self._record_start(key)
             self._context.operator_metrics.remove_node(key)
             return
         if old is not None and _reconciled_fields(old) == _reconciled_fields(new):

@@ -5,9 +5,13 @@ that block the deletion are listed in the status. A node that was deleted with `
 retains all of its objects, and so does a node that the API server deletes together with its CRD.
 """
 
+import asyncio
 import time
+from collections.abc import Callable
+from functools import partial
+from typing import Final
 
-from lynq.api import LynqForm, LynqHub, LynqNode
+from lynq.api import LynqForm, LynqHub, LynqNode, TResource
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_HUB_ID, ANNOTATION_RETAIN, FINALIZER_NODE, TRUE
 from lynq.api.node_metadata import form_by_name, hubs_by_owner, is_deleting
@@ -24,13 +28,17 @@ from lynq.controllers.node.status import StatusReporter
 from lynq.core.guard.protection import blocking, deletion_blocked
 from lynq.core.node import events
 from lynq.core.node.inventory import InventoryItem, inventory_of
-from lynq.core.node.render import Renderer, RenderError
+from lynq.core.node.render import JournalEntries, Rendered, Renderer, RenderError
 from lynq.core.node.status import deleting_status
 from lynq.core.node.variables import VariablesError, variables_of
+from lynq.core.render_journal import RenderEntry, RenderVerdict
 from lynq.kube import Result
 from lynq.kube.errors import NotFound, UnknownKind
 from lynq.kube.requests import FINALIZER_ORPHAN
 from lynq.template import Deadline
+
+_RETRY_CHECK: Final = 0.1
+"""Seconds between two looks whether the retry of a suspect has ended."""
 
 
 def retains_all(node: LynqNode) -> bool:
@@ -133,19 +141,27 @@ class NodeFinalizer:
 
     async def _desired_items(self, node: LynqNode, renderer: Renderer) -> list[InventoryItem]:
         items = []
+        entries = JournalEntries.of(node)
         for resource in all_resources(node.spec):
             spec = resource.spec
+            entry = entries.entry(resource.id, with_body=False)
             try:
                 kind = await self._reader.kind(str(spec.get("apiVersion")), str(spec.get("kind")))
                 namespaced = kind.resource.namespaced
-                # Its own deadline: renders of many deleted nodes must not block the event loop.
-                within = renderer.within(Deadline(LOOP_SECONDS))
-                rendered = within.render(resource, namespaced=namespaced, with_body=False)
+                if self._context.journal.verdict(entry) is not RenderVerdict.CLEAR:
+                    raise entries.skipped(resource.id)
+                render = partial(_metadata, renderer, resource, namespaced=namespaced)
+                rendered = await self._recorded(entry, render)
             except (RenderError, UnknownKind, KindNotWatched):
                 # Then it was never applied, or the inventory lists it.
                 continue
             items.append(InventoryItem(resource.id, rendered.ref, is_listed=False))
         return items
+
+    async def _recorded(self, entry: RenderEntry, render: Callable[[], Rendered]) -> Rendered:
+        while (rendered := self._context.journal.run_now(entry, render)) is None:
+            await asyncio.sleep(_RETRY_CHECK)
+        return rendered
 
     def _emit_events(self, node_pass: NodePass, pruned: PruneResult) -> None:
         node, progress = node_pass.node, node_pass.state.finalizer
@@ -191,3 +207,9 @@ class NodeFinalizer:
             node.status, pruned.remaining, metadata.namespace, metadata.generation, now
         )
         await self._reporter.write_now(node, status)
+
+
+def _metadata(renderer: Renderer, resource: TResource, *, namespaced: bool) -> Rendered:
+    # Its own deadline: renders of many deleted nodes must not block the event loop.
+    within = renderer.within(Deadline(LOOP_SECONDS))
+    return within.render(resource, namespaced=namespaced, with_body=False)

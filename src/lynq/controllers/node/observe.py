@@ -42,7 +42,7 @@ from lynq.core.node.objects import (
     Owner,
     ref_of,
 )
-from lynq.core.node.render import Rendered, Renderer, RenderError
+from lynq.core.node.render import JournalEntries, Rendered, Renderer, RenderError
 from lynq.core.node.state import LastWrite, ResourceFacts, WriteRejection
 from lynq.kube.errors import Forbidden, KubeError, UnknownKind
 
@@ -82,7 +82,9 @@ class Observer:
             self._reader,
             self._clients,
             self._claims,
-            ResourceRenderer(node, renderer, state.renders, self._render_pools),
+            ResourceRenderer(
+                node, renderer, state.renders, self._render_pools, JournalEntries.of(node)
+            ),
             node,
             self._claims.owner(node),
             state,

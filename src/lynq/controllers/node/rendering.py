@@ -17,7 +17,8 @@ from lynq.controllers.node.slow_render import (
     StillRendering,
     TemplateKey,
 )
-from lynq.core.node.render import Rendered, Renderer
+from lynq.core.node.render import JournalEntries, Rendered, Renderer
+from lynq.core.render_journal import RenderVerdict
 
 
 class RenderId(NamedTuple):
@@ -77,6 +78,7 @@ class ResourceRenderer:
     renderer: Renderer
     renders: BackgroundRenders
     pools: RenderPools
+    entries: JournalEntries
     loop_time: LoopTime = field(default_factory=LoopTime)
 
     def render(self, resource: TResource, *, namespaced: bool, with_body: bool = True) -> Rendered:
@@ -107,24 +109,40 @@ class ResourceRenderer:
     def _try_render(
         self, resource: TResource, inputs: object, render_id: RenderId
     ) -> Rendered | CachedRender:
-        """Render within the budget of the event loop, or submit the render."""
+        """Render within the budget of the event loop, or submit the render.
+
+        Raises RenderError for a resource whose render has killed the process.
+        """
         with_body = render_id.with_body
+        pools, metadata, journal = self.pools, self.node.metadata, self.pools.journal
+        entry = self.entries.entry(resource.id, with_body=with_body)
 
         def render(renderer: Renderer) -> Rendered:
             return renderer.render(resource, namespaced=render_id.namespaced, with_body=with_body)
 
-        pools, metadata = self.pools, self.node.metadata
+        def recorded() -> Rendered:
+            return journal.run(entry, partial(render, self.renderer))
+
         key, hub = metadata.key, metadata.labels.get(LABEL_HUB, "")
+        match journal.verdict(entry):
+            case RenderVerdict.SKIPPED:
+                raise self.entries.skipped(resource.id)
+            case RenderVerdict.RETRIED:
+                if not pools.may_retry(key):
+                    raise StillRendering(is_heavy=False)
+                retry = partial(journal.run_alone, entry, partial(render, self.renderer))
+                return CachedRender(inputs, pools.heavy.submit(key, hub, retry), is_slow=True)
         if self.renderer.is_slow(resource, with_body=with_body):
-            pending = pools.slow.submit(key, hub, partial(render, self.renderer))
-            return CachedRender(inputs, pending, is_slow=True)
+            return CachedRender(inputs, pools.slow.submit(key, hub, recorded), is_slow=True)
         template = TemplateKey.of(self.node, resource, with_body=with_body)
         if template not in pools.heavy_templates:
             rendered = self.loop_time.try_render(
-                lambda deadline: render(self.renderer.within(deadline))
+                lambda deadline: journal.run_now(
+                    entry, partial(render, self.renderer.within(deadline))
+                )
             )
             if rendered is not None:
                 return rendered
             pools.heavy_templates.add(template)
-        measured = pools.heavy_templates.measured(template, partial(render, self.renderer))
+        measured = pools.heavy_templates.measured(template, recorded)
         return CachedRender(inputs, pools.heavy.submit(key, hub, measured))

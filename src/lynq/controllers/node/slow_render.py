@@ -23,6 +23,7 @@ from typing import Final, NamedTuple, TypeAlias
 from lynq.api import LynqNode, TResource
 from lynq.api.metadata import ObjectKey
 from lynq.api.node_metadata import form_generation
+from lynq.controllers.render_journal import RenderJournal
 from lynq.core.node.render import Rendered, RenderError
 from lynq.template import Deadline
 
@@ -87,6 +88,10 @@ class RenderPool:
             self._threads.append(thread)
             thread.start()
         return pending
+
+    def has(self, node: ObjectKey) -> bool:
+        """Return whether a render of a node has not finished."""
+        return node in self._unfinished
 
     def close(self) -> None:
         """Cancel the renders that have not started."""
@@ -174,12 +179,32 @@ class HeavyTemplates:
 class RenderPools:
     """The background renders of all nodes."""
 
-    def __init__(self, requeue: Callable[[ObjectKey], None]) -> None:
+    def __init__(self, requeue: Callable[[ObjectKey], None], journal: RenderJournal) -> None:
+        self._requeue = requeue
+        self._await_retry: set[ObjectKey] = set()
+        self.journal = journal
         self.slow = RenderPool(requeue, name="keys", threads=_SLOW_THREADS)
         # Heavy renders hold the interpreter lock. One thread that rests as long as it works leaves
         # most of the time to the event loop.
         self.heavy = RenderPool(requeue, rests=True)
         self.heavy_templates = HeavyTemplates()
+
+    def may_retry(self, node: ObjectKey) -> bool:
+        """Return whether suspects of a node may be rendered; if not, it is requeued then."""
+        if self.journal.allows_retries:
+            return True
+        if not self._await_retry:
+            self.journal.when_retries_are_allowed(self._requeue_waiting)
+        self._await_retry.add(node)
+        return False
+
+    def _requeue_waiting(self) -> None:
+        while self._await_retry:
+            self._requeue(self._await_retry.pop())
+
+    def is_rendering(self, node: ObjectKey) -> bool:
+        """Return whether a render of a node is waiting or under way."""
+        return self.slow.has(node) or self.heavy.has(node)
 
     def close(self) -> None:
         """Cancel the renders that have not started."""
@@ -193,7 +218,7 @@ class LoopTime:
     def __init__(self, seconds: float = NODE_LOOP_SECONDS) -> None:
         self._left = seconds
 
-    def try_render(self, render: Callable[[Deadline], Rendered]) -> Rendered | None:
+    def try_render(self, render: Callable[[Deadline], Rendered | None]) -> Rendered | None:
         """Render within the time that is left; None if that is not enough. Raises RenderError."""
         if self._left <= 0:
             return None

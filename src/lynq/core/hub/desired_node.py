@@ -5,11 +5,11 @@ verbatim, also if a row value in them looks like a template. The manifest and ta
 templates, which the node renders.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec.json import Encoder
 from msgspec.structs import replace
@@ -19,6 +19,7 @@ from lynq.api.digests import signed, spec_digest
 from lynq.api.initial_inventory import lists_objects
 from lynq.api.installation_key import NO_KEY, KeyState
 from lynq.api.names import (
+    ANNOTATION_FORCE_SYNC,
     ANNOTATION_HUB_ID,
     ANNOTATION_INITIAL_INVENTORY,
     ANNOTATION_REFUSED_RESOURCES,
@@ -37,9 +38,18 @@ from lynq.api.resource import RESOURCE_LISTS
 from lynq.api.wire import unix_nanoseconds
 from lynq.core.hub.initial_inventory import initial_inventory_of
 from lynq.core.hub.render_budget import FormRenders, RenderKey
-from lynq.core.hub.row_values import RowValues, empty_name, render_failed, row_variables
+from lynq.core.hub.row_values import (
+    RowValues,
+    empty_name,
+    render_failed,
+    row_variables,
+    suspected,
+)
 from lynq.core.randomness import hub_random
+from lynq.core.render_journal import RETRIED_LATER, RenderEntry, RenderVerdict, digest, skipped
 from lynq.template import Environment, TemplateError, compile_template
+
+T = TypeVar("T")
 
 
 def render_spec(
@@ -186,16 +196,17 @@ class DesiredNode:
             return {}
         return {ANNOTATION_REFUSED_RESOURCES: Encoder(order="sorted").encode(self.refused).decode()}
 
-    def initial_inventory(self, spec: NodeSpec) -> dict[str, str]:
-        """Return the annotation that lists the objects of a new node."""
+    def _initial_inventory(self, spec: NodeSpec) -> dict[str, str]:
         metadata = self.hub.metadata
         variables = row_variables(self.values, hub=metadata.name, form=self.pair.form)
         return initial_inventory_of(spec, metadata.namespace, variables, self.refused)
 
     def spec(self, written: datetime, previous: LynqNode | None = None) -> NodeSpec:
         """Return the spec of the node; raises RowRenderError, PlanCanceled."""
-        render = partial(
-            render_spec,
+        return self._run(partial(self._render_spec, written, previous))
+
+    def _render_spec(self, written: datetime, previous: LynqNode | None = None) -> NodeSpec:
+        return render_spec(
             self.hub,
             self.form,
             self.values,
@@ -204,17 +215,51 @@ class DesiredNode:
             key=self.key,
             refused=self.refused,
         )
-        return self.renders.run(RenderKey.of(self.form, self.values), self.pair, render)
+
+    def _run(self, render: Callable[[], T]) -> T:
+        key, recorded = RenderKey.of(self.form, self.values), partial(self._recorded, render)
+        return self.renders.run(key, self.pair, recorded)
+
+    def _recorded(self, render: Callable[[], T]) -> T:
+        """Render unless that has killed the process; raises RowRenderError."""
+        journal, entry = self.renders.budget.journal, self._journal_entry
+        match journal.verdict(entry):
+            case RenderVerdict.CLEAR:
+                return journal.run(entry, render)
+            case RenderVerdict.RETRIED if journal.allows_retries:
+                return journal.run_alone(entry, render)
+            case RenderVerdict.RETRIED:
+                raise suspected(self.pair, RETRIED_LATER)
+            case RenderVerdict.SKIPPED:
+                raise suspected(self.pair, skipped(f"lynq sync {self.hub.metadata.name}"))
+
+    @property
+    def _journal_entry(self) -> RenderEntry:
+        hub, form = self.hub.metadata, self.form.metadata
+        return RenderEntry(
+            digest("row", hub.uid, form.name, self.values.uid),
+            digest(
+                form.uid,
+                str(form.generation),
+                self.values.digest.hex(),
+                # Requests a retry.
+                hub.annotations.get(ANNOTATION_FORCE_SYNC, ""),
+            ),
+        )
+
+    def _new_spec(self, now: datetime) -> tuple[NodeSpec, dict[str, str]]:
+        spec = self._render_spec(now)
+        return spec, self._initial_inventory(spec)
 
     def new(self, now: datetime) -> LynqNode:
         """Return the node to create, complete with finalizer; raises RowRenderError."""
-        spec = self.spec(now)
+        spec, initial_inventory = self._run(partial(self._new_spec, now))
         node = LynqNode(
             metadata=Metadata(
                 name=node_name(self.pair),
                 namespace=self.hub.metadata.namespace,
                 labels=self.written_labels,
-                annotations=self.annotations(spec, now) | self.initial_inventory(spec),
+                annotations=self.annotations(spec, now) | initial_inventory,
                 owner_references=[self.owner],
                 finalizers=[FINALIZER_NODE],
             ),

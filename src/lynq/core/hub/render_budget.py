@@ -16,6 +16,7 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 from lynq.api import LynqForm
 from lynq.api.naming import NodePair
 from lynq.core.hub.row_values import RenderFailure, RowRenderError, RowValues, out_of_time
+from lynq.core.render_journal import Journal, NoJournal
 
 T = TypeVar("T")
 
@@ -60,6 +61,7 @@ class RenderBudget:
     failures: dict[RenderKey, RenderFailure] = field(default_factory=dict)
     """For the next plan."""
     spent: float = 0.0
+    journal: Journal = field(default_factory=NoJournal)
 
     def share(self, nodes: Mapping[str, int]) -> Iterator["FormRenders"]:
         """Yield the renders of each form, which are to be run in this order; `nodes` by form."""

@@ -213,6 +213,11 @@ def out_of_time(pair: NodePair) -> RowRenderError:
     return RowRenderError(RenderFailure(pair, "", "", 0, "", reason))
 
 
+def suspected(pair: NodePair, reason: str) -> RowRenderError:
+    """Return the error of a row during whose render the operator was killed."""
+    return RowRenderError(RenderFailure(pair, "", "", 0, "", reason))
+
+
 def empty_name(pair: NodePair, resource: str) -> RowRenderError:
     """Return the error of a nameTemplate that renders to an empty string.
 

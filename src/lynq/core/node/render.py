@@ -20,7 +20,15 @@ from msgspec.structs import replace
 
 from lynq.api import CreationPolicy, LynqNode, TResource
 from lynq.api.installation_key import NO_KEY, KeyState
-from lynq.api.names import ANNOTATION_REFUSED_RESOURCES, ANNOTATION_ROLLOUT_UPDATE_START
+from lynq.api.names import (
+    ANNOTATION_ACTIVATE,
+    ANNOTATION_EXTRA,
+    ANNOTATION_FORCE_RECONCILE,
+    ANNOTATION_HOST_OR_URL,
+    ANNOTATION_REFUSED_RESOURCES,
+    ANNOTATION_ROLLOUT_UPDATE_START,
+    ANNOTATION_TEMPLATE_GENERATION,
+)
 from lynq.api.naming import LABEL_LIMIT, NAME_LIMIT, is_namespace_name
 from lynq.api.nesting import depth_checked
 from lynq.api.text import printable
@@ -28,6 +36,7 @@ from lynq.api.wire import EPOCH, parse_rfc3339, unix_nanoseconds
 from lynq.core.node.objects import ObjectRef
 from lynq.core.node.ownership import merged_annotations, merged_labels, without_server_fields
 from lynq.core.randomness import node_random
+from lynq.core.render_journal import RenderEntry, digest, skipped
 from lynq.template import (
     Deadline,
     Environment,
@@ -43,6 +52,16 @@ from lynq.template import (
 
 _OUTLINE: Final = ("apiVersion", "kind", "metadata")
 _NOT_IN_A_PATH: Final = re.compile(r"[/%\s]")
+_INPUTS: Final = (
+    ANNOTATION_ACTIVATE,
+    ANNOTATION_EXTRA,
+    ANNOTATION_HOST_OR_URL,
+    ANNOTATION_REFUSED_RESOURCES,
+    ANNOTATION_ROLLOUT_UPDATE_START,
+    ANNOTATION_TEMPLATE_GENERATION,
+    ANNOTATION_FORCE_RECONCILE,
+)
+"""The annotations that a render depends on, and the one that requests to repeat it."""
 
 
 class RenderError(Exception):
@@ -174,6 +193,30 @@ class Renderer(Struct, frozen=True):
         except TemplateError as error:
             raise template_error(resource.id, error, field) from None
         return check_namespace(resource.id, text)
+
+
+class JournalEntries(Struct, frozen=True):
+    """The entries of a node in the journal of renders."""
+
+    node: LynqNode
+    inputs: bytes
+
+    @classmethod
+    def of(cls, node: LynqNode) -> "JournalEntries":
+        """Return the entries of a node as it is now."""
+        metadata = node.metadata
+        annotations = (metadata.annotations.get(name, "") for name in _INPUTS)
+        return cls(node, digest(metadata.uid, str(metadata.generation), *annotations))
+
+    def entry(self, resource_id: str, *, with_body: bool) -> RenderEntry:
+        """Return the entry of a resource, or of its metadata only."""
+        metadata, part = self.node.metadata, "body" if with_body else "metadata"
+        subject = digest("node", metadata.namespace, metadata.name, resource_id, part)
+        return RenderEntry(subject, self.inputs)
+
+    def skipped(self, resource_id: str) -> RenderError:
+        """Return the error of a resource whose render has killed the process."""
+        return RenderError(resource_id, "", skipped(f"lynq reconcile {self.node.metadata.name}"))
 
 
 def template_error(resource_id: str, error: TemplateError, field: str) -> RenderError:

@@ -15,6 +15,7 @@ from lynq.controllers.node.reconcile import NodeReconciler
 from lynq.controllers.node.slow_render import RenderPools, TemplateKey
 from lynq.controllers.node.state import NodeState
 from lynq.controllers.options import Options
+from lynq.controllers.render_journal import RenderJournal
 from lynq.controllers.timing import Timing
 from lynq.core.node.objects import ObjectRef
 from lynq.core.node.render import Rendered
@@ -60,7 +61,7 @@ def reported_node() -> LynqNode:
 
 async def test_render_that_finishes_in_the_same_moment_changes_no_status() -> None:
     """A garbage collection during a render moves the render to the background for a moment."""
-    node, pools = reported_node(), RenderPools(lambda _: None)
+    node, pools = reported_node(), RenderPools(lambda _: None, RenderJournal())
     pools.heavy = QuickPool()  # type: ignore[assignment]
     (resource,) = node.spec.config_maps
     pools.heavy_templates.add(TemplateKey.of(node, resource, with_body=True))
