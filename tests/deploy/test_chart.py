@@ -110,6 +110,7 @@ def test_manager_values_become_arguments() -> None:
     assert container["args"] == [
         "--metrics-bind-address=:9443",
         "--health-probe-bind-address=:9081",
+        "--scratch-dir=/tmp/lynq",
         "--metrics-secure=false",
         "--zap-log-level=debug",
         "--webhook-port=9444",

@@ -64,10 +64,12 @@ def test_container_matches_go_operator() -> None:
     container = manager(kustomized())
     assert container["name"] == "manager"
     assert container["command"] == ["/manager"]
+    # The arguments of the Go operator, and those that it does not have.
     assert container["args"] == [
         "--metrics-bind-address=:8443",
         "--leader-elect",
         "--health-probe-bind-address=:8081",
+        "--scratch-dir=/tmp/lynq",
     ]
     assert [(port["name"], port["containerPort"]) for port in container["ports"]] == [
         ("https", 8443),

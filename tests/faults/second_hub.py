@@ -14,7 +14,7 @@ from operated.running_operator import wait_for_node_ready
 from waiting import DeadlineError, eventually
 
 
-async def start_leader(env: Environment, replicas: Replicas) -> Replica:
+async def start_leader(env: Environment, replicas: Replicas, *more_flags: str) -> Replica:
     """Start an operator with leader election, and a second hub that has one ready tenant."""
     env.set_rows(("first", 1, "pro"), file="other.db")
     table = {"path": "other.db", "table": "tenants"}
@@ -22,7 +22,7 @@ async def start_leader(env: Environment, replicas: Replicas) -> Replica:
     await env.create_hub("other", source=other)
     await env.create_form("plain", hub="other")
     flags = ("--leader-elect", f"--leader-election-namespace={env.namespace}")
-    replica = await replicas(*flags)
+    replica = await replicas(*flags, *more_flags)
     await wait_for_node_ready(env, "first-plain", within=30)
     return replica
 

@@ -153,6 +153,7 @@ class Starter:
             f"--installation-key-namespace={namespace}",
             f"--webhook-namespace={namespace}",
             f"--sqlite-dir={self.folder}",
+            f"--scratch-dir={self.folder / 'scratch'}",
             *extra_arguments,
         ]
         command = [sys.executable, "-m", "lynq", "run", *arguments]

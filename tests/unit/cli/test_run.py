@@ -99,6 +99,7 @@ def test_every_flag_is_applied(stand_in: Manager, tmp_path: Path) -> None:
         *("--max-inflight=7", "--leader-elect", "--leader-election-namespace=lynq-system"),
         *("--kubeconfig", str(kubeconfig), "--context=prod"),
         *("--installation-key-secret=my-key", "--installation-key-namespace=ops"),
+        "--scratch-dir=/tmp/lynq",
     )
     assert parsed == ProcessSettings(
         options=Options(
@@ -109,6 +110,7 @@ def test_every_flag_is_applied(stand_in: Manager, tmp_path: Path) -> None:
             sqlite_directory=tmp_path,
             namespaces=("a", "b"),
             shard=Shard(1, 3),
+            scratch_directory=Path("/tmp/lynq"),
         ),
         kubeconfig=kubeconfig,
         context="prod",
@@ -164,7 +166,7 @@ def test_denied_hosts_are_parsed(stand_in: Manager) -> None:
 
 def test_every_flag_has_help() -> None:
     options = [param for param in run.params if isinstance(param, click.Option)]
-    assert len(options) == 41
+    assert len(options) == 42
     assert [option.opts for option in options if not option.help] == []
 
 
