@@ -1,9 +1,7 @@
-"""A form, a row and a webhook client that try to stop the operator, until they are cancelled."""
+"""A form and rows that try to stop the operator, until they are cancelled."""
 
 import asyncio
 import itertools
-import json
-import ssl
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -65,7 +63,6 @@ class Attackers:
 
     env: Environment
     kubectl: Callable[..., str]
-    port: int
     folder: Path
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -75,7 +72,7 @@ class Attackers:
         for name, text in SINKS.items():
             await self.env.create_form(name, configMaps=[config_map(text), labelled("{{ .plan }}")])
         async with asyncio.TaskGroup() as group:
-            for attack in (self.rows(), self.forms(), self.bodies(), self.connections()):
+            for attack in (self.rows(), self.forms()):
                 group.create_task(attack)
 
     async def rows(self) -> None:
@@ -101,75 +98,6 @@ class Attackers:
             self.counts[f"form {name}"] += 1
             await asyncio.sleep(1)
 
-    async def bodies(self) -> None:
-        """Send each hostile body to each webhook, four at once."""
-        slots = asyncio.Semaphore(4)
-
-        async def send(path: str, body: bytes) -> None:
-            async with slots:
-                await self.post(path, body)
-
-        while True:
-            async with asyncio.TaskGroup() as group:
-                for body, path in itertools.product(hostile_bodies(), WEBHOOKS):
-                    group.create_task(send(path, body))
-
-    async def connections(self) -> None:
-        """Hold connections that send nothing, or an endless header; burst, and start again."""
-        while True:
-            async with asyncio.TaskGroup() as group:
-                for number in range(50):
-                    group.create_task(self.idle(b"" if number % 2 else b"POST / HTTP/1.1\r\nX: "))
-            async with asyncio.TaskGroup() as group:
-                for _ in range(50):
-                    group.create_task(self.post(WEBHOOKS[0], b"{}"))
-
-    async def idle(self, text: bytes) -> None:
-        with suppress(OSError, TimeoutError):
-            async with asyncio.timeout(5):
-                _, writer = await asyncio.open_connection("127.0.0.1", self.port, ssl=trusting())
-                self.counts["connection"] += 1
-                try:
-                    while True:
-                        writer.write(text * 100)
-                        await writer.drain()
-                        await asyncio.sleep(0.5)
-                finally:
-                    writer.close()
-
-    async def post(self, path: str, body: bytes) -> None:
-        head = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\n"
-        with suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
-            async with asyncio.timeout(10):
-                reader, writer = await asyncio.open_connection(
-                    "127.0.0.1", self.port, ssl=trusting()
-                )
-                try:
-                    writer.write(f"{head}Connection: close\r\n\r\n".encode() + body)
-                    await writer.drain()
-                    status = await reader.readline()
-                    self.counts[f"answer {status[9:12].decode()}"] += 1
-                finally:
-                    writer.close()
-
-
-WEBHOOKS: Final = tuple(
-    f"/{verb}-operator-lynq-sh-v1-{kind}"
-    for verb, kind in (
-        ("validate", "lynqform"),
-        ("mutate", "lynqform"),
-        ("validate", "lynqhub"),
-        ("validate", "lynqnode"),
-    )
-)
-
-
-def trusting() -> ssl.SSLContext:
-    """Trust any server: the attacker does not care."""
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return context
-
 
 def labelled(text: str) -> Object:
     """Return a resource with the text in its labels, which the API server denies and quotes."""
@@ -191,48 +119,6 @@ def hostile_templates() -> dict[str, str]:
         "unclosed": "{{ " * 50_000,
         "memory": '{{ "x" | repeat 1000000 | repeat 1000000 }}',
     }
-
-
-def hostile_bodies() -> list[bytes]:
-    """Return bodies of webhook requests."""
-    forms = [
-        {"hubId": "hub", "configMaps": [config_map(text)]} for text in hostile_templates().values()
-    ]
-    resources = [config_map(id=f"r{number}") for number in range(2_000)]
-    dependent = [entry | {"dependIds": [f"r{n}" for n in range(200)]} for entry in resources]
-    return [
-        *(review(form) for form in forms),
-        review({"hubId": "hub", "configMaps": resources}),
-        review({"hubId": "hub", "configMaps": dependent}),
-        b'{"a":' * 200_000,
-        b"[" * 1_000_000,
-        b'{"request":{"object":' + b"[" * 500_000 + b"]" * 500_000 + b"}}",
-        b'"' + b"\\u0000" * 400_000 + b'"',
-        b"9" * 2_000_000,
-        b"x" * 4_000_000,
-        b"\0" * 100_000,
-        b"",
-    ]
-
-
-def review(spec: Object) -> bytes:
-    """Return an AdmissionReview of a form."""
-    kind = {"group": "operator.lynq.sh", "version": "v1", "kind": "LynqForm"}
-    metadata = {"name": "evil", "namespace": "default"}
-    obj = {"apiVersion": "operator.lynq.sh/v1", "kind": "LynqForm"}
-    request = {
-        "uid": "1",
-        "kind": kind,
-        "operation": "CREATE",
-        "namespace": "default",
-        "name": "evil",
-        "userInfo": {"username": "system:admin", "groups": ["system:masters"]},
-        "object": obj | {"metadata": metadata, "spec": spec},
-    }
-    version = "admission.k8s.io/v1"
-    return json.dumps(
-        {"apiVersion": version, "kind": "AdmissionReview", "request": request}
-    ).encode()
 
 
 def deep_form(namespace: str, name: str) -> str:
