@@ -76,15 +76,15 @@ class Attackers:
                 group.create_task(attack)
 
     async def rows(self) -> None:
-        """Write three hostile rows per second."""
+        """Write three hostile rows every two seconds."""
         values = itertools.cycle(VALUES.values())
         while True:
             self.env.set_rows(*((f"evil{number}", 1, next(values)) for number in range(3)))
             self.counts["row"] += 3
-            await asyncio.sleep(1)
+            await asyncio.sleep(2)
 
     async def forms(self) -> None:
-        """Change a form every second: bombs, long texts, and names that take long."""
+        """Change a form every two seconds: bombs, long texts, and names that take long."""
         text = self.folder / "deep.json"
         for number, (name, template) in enumerate(itertools.cycle(hostile_templates().items())):
             patch = {"spec": {"configMaps": [config_map(template), labelled(template)]}}
@@ -96,7 +96,7 @@ class Attackers:
                 with suppress(AssertionError):
                     await asyncio.to_thread(self.kubectl, *arguments)
             self.counts[f"form {name}"] += 1
-            await asyncio.sleep(1)
+            await asyncio.sleep(2)
 
 
 def labelled(text: str) -> Object:

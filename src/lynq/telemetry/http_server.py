@@ -1,20 +1,35 @@
 """A small HTTP server."""
 
+import logging
 import os
 import socket
 import ssl
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import structlog
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.log import server_logger
 from aiohttp.typedefs import Handler
 
 from lynq.telemetry.address import Address, ListenError
 
 _SHUTDOWN_TIMEOUT: Final = 1.0
 """Seconds that requests in flight have when the server stops."""
+
+
+class _ServerLog(logging.LoggerAdapter[logging.Logger]):
+    """The log of aiohttp's server.
+
+    A request that is no HTTP is the error of its client, and any number of them may arrive.
+    """
+
+    def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:  # noqa: ANN401
+        """Log what the server reports; a malformed request is a detail."""
+        is_malformed = isinstance(kwargs.get("exc_info"), HttpProcessingError)
+        super().log(logging.DEBUG if is_malformed else level, msg, *args, **kwargs)
 
 
 class Listener:
@@ -34,7 +49,12 @@ class Listener:
         app = web.Application(client_max_size=max_body or 1)
         route = web.get if max_body is None else web.post
         app.router.add_routes([route(path, handler) for path, handler in handlers.items()])
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=_SHUTDOWN_TIMEOUT)
+        self._runner = web.AppRunner(
+            app,
+            access_log=None,
+            logger=_ServerLog(server_logger),
+            shutdown_timeout=_SHUTDOWN_TIMEOUT,
+        )
 
     async def start(self, tls: ssl.SSLContext | None = None) -> None:
         """Start listening; raises ListenError."""
