@@ -76,12 +76,11 @@ class Attackers:
                 group.create_task(attack)
 
     async def rows(self) -> None:
-        """Write three hostile rows every two seconds."""
-        values = itertools.cycle(VALUES.values())
-        while True:
-            self.env.set_rows(*((f"evil{number}", 1, next(values)) for number in range(3)))
-            self.counts["row"] += 3
-            await asyncio.sleep(2)
+        """Give a row each of the values, twice a minute: each is used by all forms."""
+        for name, value in itertools.cycle(VALUES.items()):
+            self.env.set_rows(("evil", 1, value))
+            self.counts[f"row {name}"] += 1
+            await asyncio.sleep(1.5)
 
     async def forms(self) -> None:
         """Change a form every two seconds: bombs, long texts, and names that take long."""

@@ -16,7 +16,6 @@ import stat
 from collections.abc import Callable
 from contextlib import suppress
 from fcntl import LOCK_EX, LOCK_NB, flock
-from importlib.metadata import version
 from mmap import mmap
 from pathlib import Path
 from threading import Condition, Lock
@@ -71,7 +70,7 @@ class RenderJournal:
             return
         try:
             self._directory = _locked(directory)
-            self._open(self._directory, digest(lynq_version or version("lynq")))
+            self._open(self._directory, digest(lynq_version or _version()))
         except (OSError, ValueError) as error:
             _log.warning(
                 "renders are not recorded: one that kills the process is repeated after a restart",
@@ -87,11 +86,12 @@ class RenderJournal:
         for number, entry in enumerate(record.suspects):
             self._suspects[entry.subject] = entry.inputs
             self._suspect_slots[entry.subject] = SUSPECTS_OFFSET + SLOT_SIZE * number
-        if record.last_under_way or record.suspects:
+        if record.last_under_way:
+            _log.warning("process was killed during renders", renders=len(record.last_under_way))
+        if record.suspects:
             _log.warning(
-                "the last process was killed, or renders are skipped",
-                rendering=len(record.last_under_way),
-                skipped=len(record.suspects),
+                "renders skipped during which the process was killed twice in a row",
+                renders=len(record.suspects),
             )
 
     @property
@@ -189,6 +189,12 @@ class RenderJournal:
         self._suspects.pop(subject, None)
         if (slot := self._suspect_slots.pop(subject, None)) is not None:
             file[slot : slot + SLOT_SIZE] = EMPTY_SLOT
+
+
+def _version() -> str:
+    from importlib.metadata import version  # noqa: PLC0415 - slow to import
+
+    return version("lynq")
 
 
 def _locked(directory: Path) -> int:
