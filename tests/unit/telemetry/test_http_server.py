@@ -6,7 +6,7 @@ import logging
 import pytest
 from aiohttp import web
 
-from lynq.telemetry.address import Address
+from lynq.telemetry import Address
 from lynq.telemetry.http_server import Listener
 
 
