@@ -6,6 +6,7 @@ import signal
 import aiohttp
 
 from lynq.cluster import LocalCluster
+from lynq.cluster.layout import ETCD_CLIENTS
 from lynq.kube import Client, PartialObject
 from lynq.kube.errors import KubeError
 from lynq.kube.resource import CONFIG_MAPS
@@ -29,7 +30,11 @@ async def restart_apiserver(cluster: LocalCluster, client: Client) -> None:
 async def compact(cluster: LocalCluster, client: Client) -> None:
     """Compact the history of etcd."""
     now = (await client.list(CONFIG_MAPS, into=PartialObject)).resource_version
-    url = f"http://127.0.0.1:{cluster.record.ports.etcd}/v3/kv/compaction"
+    url = "http://etcd/v3/kv/compaction"
     body = {"revision": now, "physical": True}
-    async with aiohttp.ClientSession() as session, session.post(url, json=body) as answer:
+    socket = aiohttp.UnixConnector(str(cluster.layout.run / ETCD_CLIENTS))
+    async with (
+        aiohttp.ClientSession(connector=socket) as session,
+        session.post(url, json=body) as answer,
+    ):
         assert answer.status == 200, await answer.text()

@@ -4,7 +4,7 @@ import base64
 
 import yaml
 
-from lynq.cluster.layout import Layout, Ports
+from lynq.cluster.layout import ETCD_CLIENTS, ETCD_PEERS, Layout, Ports
 
 ETCD = "etcd"
 APISERVER = "kube-apiserver"
@@ -19,7 +19,7 @@ def arguments(component: str, layout: Layout, ports: Ports) -> list[str]:
     """Return the flags of a component."""
     match component:
         case "etcd":
-            return _etcd(layout, ports)
+            return _etcd(layout)
         case "kube-apiserver":
             return _apiserver(layout, ports)
         case "kube-controller-manager":
@@ -59,8 +59,9 @@ def kubeconfig(layout: Layout, ports: Ports) -> str:
     return yaml.safe_dump(config, sort_keys=False)
 
 
-def _etcd(layout: Layout, ports: Ports) -> list[str]:
-    clients, peers = (f"http://{LOOPBACK}:{port}" for port in (ports.etcd, ports.etcd_peer))
+def _etcd(layout: Layout) -> list[str]:
+    # Relative to the working directory of the components, `layout.run`, so of any length.
+    clients, peers = f"unix://{ETCD_CLIENTS}", f"unix://{ETCD_PEERS}"
     return [
         f"--data-dir={layout.etcd}",
         f"--listen-client-urls={clients}",
@@ -77,7 +78,7 @@ def _etcd(layout: Layout, ports: Ports) -> list[str]:
 def _apiserver(layout: Layout, ports: Ports) -> list[str]:
     account_key = layout.pki / "service-account.key"
     return [
-        f"--etcd-servers=http://{LOOPBACK}:{ports.etcd}",
+        f"--etcd-servers=unix://{ETCD_CLIENTS}",
         f"--bind-address={LOOPBACK}",
         f"--advertise-address={LOOPBACK}",
         f"--secure-port={ports.apiserver}",

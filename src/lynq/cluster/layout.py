@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import islice
 from pathlib import Path
 from typing import Final, TextIO
 
@@ -51,6 +50,12 @@ _LOCK_ATTEMPTS: Final = 10
 _LOCK_RETRY_SECONDS: Final = 0.05
 
 
+ETCD_CLIENTS: Final = "etcd:2379"
+"""The socket of etcd, which authenticates no client; etcd demands the form of host and port."""
+ETCD_PEERS: Final = "etcd:2380"
+"""The socket for other members of etcd, of which there are none."""
+
+
 class ClusterPhase(StrEnum):
     """The phase of a cluster."""
 
@@ -62,8 +67,6 @@ class ClusterPhase(StrEnum):
 class Ports(msgspec.Struct, frozen=True):
     """The loopback ports of one cluster."""
 
-    etcd: int
-    etcd_peer: int
     apiserver: int
 
 
@@ -97,6 +100,11 @@ class Layout:
     def etcd(self) -> Path:
         """The data of etcd."""
         return self.directory / "etcd"
+
+    @property
+    def run(self) -> Path:
+        """The sockets of etcd, and the working directory of the components."""
+        return self.directory / "run"
 
     @property
     def logs(self) -> Path:
@@ -163,14 +171,14 @@ class Layout:
 
 
 def choose_ports() -> Ports:
-    """Return free ports."""
+    """Return a free port."""
     shuffled = random.sample(_PORTS, len(_PORTS))
-    return Ports(*islice(filter(_is_free, shuffled), len(Ports.__struct_fields__)))
+    return Ports(next(filter(_is_free, shuffled)))
 
 
 def are_free(ports: Ports) -> bool:
     """Return whether all these ports can be bound."""
-    return all(map(_is_free, msgspec.structs.astuple(ports)))
+    return _is_free(ports.apiserver)
 
 
 def _is_free(port: int) -> bool:

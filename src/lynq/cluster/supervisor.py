@@ -68,7 +68,9 @@ class Supervisor:
             await self._stop_cluster()
 
     def _prepare(self) -> None:
-        self._layout.logs.mkdir(parents=True, exist_ok=True)
+        for folder in (self._layout.logs, self._layout.run):
+            folder.mkdir(exist_ok=True)
+            folder.chmod(0o700)
         if not self._layout.pki.exists():
             write_pki(self._layout.pki)
         self._layout.kubeconfig.touch(mode=0o600)
@@ -128,6 +130,7 @@ class Supervisor:
                 stdin=self._lifeline,
                 stdout=log,
                 stderr=log,
+                cwd=self._layout.run,
                 env=_environment(),
                 # Ctrl-C in the terminal must reach only the supervisor, which stops them in order.
                 start_new_session=True,
