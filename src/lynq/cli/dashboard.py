@@ -100,7 +100,7 @@ def dashboard(
       lynq dashboard --bind-address :8090 --auth proxy --trusted-proxies 10.0.0.0/8
     """
     config = load_config(kubeconfig=kubeconfig, context=context)
-    options = _options(bind_address, context or config.server, flags)
+    options = _options(bind_address, context or config.address, flags)
     try:
         check_options(options)
     except ValueError as error:

@@ -44,7 +44,8 @@ class Impersonation:
 class ClusterConfig:
     """An API server and the credentials for it. Its repr contains no secret."""
 
-    server: str
+    server: str = field(repr=False)
+    """The URL of the server, which can contain a login; `address` is the one to show."""
     source: str = ""
     """The origin of this configuration, for messages."""
     certificate_authority: bytes | None = field(default=None, repr=False)
@@ -58,6 +59,18 @@ class ClusterConfig:
     namespace: str = "default"
     credentials: Credentials = field(default_factory=StaticCredentials, repr=False)
     impersonate: Impersonation | None = None
+
+    @property
+    def address(self) -> str:
+        """The server as it is shown: without a login that its URL has."""
+        return shown_url(self.server)
+
+
+def shown_url(url: str) -> str:
+    """Return a URL without its login."""
+    scheme, separator, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}"
 
 
 def load_config(kubeconfig: Path | None = None, context: str | None = None) -> ClusterConfig:
@@ -125,7 +138,7 @@ def from_kubeconfig(choice: Choice) -> ClusterConfig:
     if cluster.insecure_skip_tls_verify:
         _log.warning(
             "the API server's certificate is not verified: insecure-skip-tls-verify is set",
-            server=cluster.server,
+            server=shown_url(cluster.server),
             source=source,
         )
     authority = _content(

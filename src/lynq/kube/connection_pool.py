@@ -20,6 +20,7 @@ from weakref import WeakSet
 
 from lynq.kube.connection import Connection, ConnectionLost, Exchange
 from lynq.kube.http_response import InvalidResponse
+from lynq.tls.context import client_context
 
 _CLOSE_SECONDS: Final = 0.2
 """Seconds that the sockets of a closed pool may still be open."""
@@ -32,7 +33,7 @@ class CannotConnect(Exception):
 
 
 class UntrustedCertificate(CannotConnect):
-    """The certificate of the API server, or of a proxy, is not trusted."""
+    """The certificate of the API server is not trusted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,8 @@ class ConnectionPool:
         self._server_name = server_name
         self._connect_timeout = connect_timeout
         self._proxy = urlsplit(proxy) if proxy else None
+        # The CA of a cluster says nothing about a proxy, nor does its client certificate.
+        self._proxy_context = client_context(None) if self._has_proxy_with_tls else None
         self._idle: list[Connection] = []
         self._connections: WeakSet[Connection] = WeakSet()
         self._sockets: WeakSet[socket.socket] = WeakSet()
@@ -87,6 +90,10 @@ class ConnectionPool:
     def proxy_authorization(self) -> str:
         """The Proxy-Authorization header; "" without a proxy or its password."""
         return basic_authorization(self._proxy) if self._proxy else ""
+
+    @property
+    def _has_proxy_with_tls(self) -> bool:
+        return self._proxy is not None and self._proxy.scheme == "https"
 
     @property
     def forwards(self) -> bool:
@@ -150,22 +157,35 @@ class ConnectionPool:
         connection = Connection(context)
         self._connections.add(connection)
         if self._proxy is None:
-            await self._connect(connection, self.server, self._server_name)
+            await self._connect(connection, self.server, connection.context, self._server_name)
             return connection
-        await self._connect(connection, HostPort.of(self._proxy))
+        await self._connect_to_proxy(connection, HostPort.of(self._proxy))
         if self.server.tls:
             await self._tunnel(connection)
         return connection
 
+    async def _connect_to_proxy(self, connection: Connection, address: HostPort) -> None:
+        try:
+            await self._connect(connection, address, self._proxy_context)
+        except UntrustedCertificate as error:
+            raise CannotConnect(
+                f"the certificate of the proxy is not trusted ({error});"
+                " its CA must be one of the system, or in $SSL_CERT_FILE"
+            ) from error
+
     async def _connect(
-        self, connection: Connection, address: HostPort, server_name: str | None = None
+        self,
+        connection: Connection,
+        address: HostPort,
+        context: ssl.SSLContext | None,
+        server_name: str | None = None,
     ) -> None:
         loop = asyncio.get_running_loop()
         with _connecting(f"cannot connect to {address}"):
             await loop.create_connection(
                 lambda: connection,
                 sock=await self._connected_socket(address),
-                ssl=connection.context if address.tls else None,
+                ssl=context if address.tls else None,
                 server_hostname=(server_name or address.host) if address.tls else None,
             )
 

@@ -192,6 +192,13 @@ class ApiError(KubeError):
         return denial(self.status.message)
 
 
+class Redirected(ApiError):
+    """300 to 399: the server is not the API server, or not at this address."""
+
+    def _detail(self) -> str:
+        return "a redirect is not followed; check the server's address"
+
+
 class BadRequest(ApiError):
     """400: the API server cannot process the request."""
 
@@ -317,6 +324,7 @@ _BY_REASON: dict[str, type[ApiError]] = {
 }
 
 _BY_CODE: dict[int, type[ApiError]] = {
+    **dict.fromkeys(range(300, 400), Redirected),
     400: BadRequest,
     401: Unauthorized,
     403: Forbidden,

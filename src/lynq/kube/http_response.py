@@ -15,11 +15,11 @@ from typing import Final
 from msgspec import Struct
 
 _MAX_HEAD: Final = 64 * 1024
-"""Bytes of the status line and the headers, or of one line between chunks."""
+"""Bytes of all headers and the trailer of one exchange, or of one line between chunks."""
 _STATUS_LINE: Final = re.compile(r"HTTP/1\.([01]) ([1-9][0-9]{2})(?: |\r|$)")
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _LENGTH: Final = re.compile(r"[0-9]{1,18}")
-_CHUNK_SIZE: Final = re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;|$)")
+_CHUNK_SIZE: Final = re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;|\Z)")
 _UNTIL_CLOSED: Final = -1
 _FIRST_FINAL: Final = 200
 """Responses with a lower status are informational: another one follows."""
@@ -46,6 +46,7 @@ class ResponseParser:
         "_after_chunk",
         "_buffer",
         "_chunked",
+        "_head_size",
         "_in_trailer",
         "_remaining",
         "complete",
@@ -57,6 +58,7 @@ class ResponseParser:
         self.complete = False
         self._buffer = b""
         self._chunked = False
+        self._head_size = 0
         self._remaining = 0
         """Bytes of the body, or of the current chunk, that are still to come."""
         self._after_chunk = False
@@ -89,14 +91,18 @@ class ResponseParser:
             if end < 0:
                 self._keep(data)
                 return b""
+            self._count(end)
             self._begin(data[:end].decode("latin-1"))
             data = data[end + 4 :]
         return data
 
     def _keep(self, data: bytes) -> None:
-        if len(data) > _MAX_HEAD:
-            raise InvalidResponse("the headers, or a line between chunks, are too long")
+        _check_length(len(data))
         self._buffer = data
+
+    def _count(self, size: int) -> None:
+        self._head_size += size
+        _check_length(self._head_size)
 
     def _begin(self, text: str) -> None:
         match = _STATUS_LINE.match(text)
@@ -151,6 +157,7 @@ class ResponseParser:
                 if end < 0:
                     self._keep(data[position:])
                     break
+                _check_length(end - position)
                 self._parse_line(data[position:end])
                 position = end + 2
                 if self.complete and position < len(data):
@@ -160,6 +167,7 @@ class ResponseParser:
     def _parse_line(self, line: bytes) -> None:
         """Parse the end of a chunk, the size of the next one, or a line of the ignored trailer."""
         if self._in_trailer:
+            self._count(len(line))
             self.complete = not line
             return
         if self._after_chunk:
@@ -172,6 +180,11 @@ class ResponseParser:
             raise InvalidResponse("an invalid size of a chunk")
         self._remaining = int(match[1], 16)
         self._in_trailer = not self._remaining
+
+
+def _check_length(size: int) -> None:
+    if size > _MAX_HEAD:
+        raise InvalidResponse("the headers, or a line between chunks, are too long")
 
 
 def _headers(text: str) -> dict[str, str]:

@@ -82,6 +82,7 @@ class Session:
         """The path below which the API is served, for example by Rancher."""
         self._default_headers = tuple(_default_headers(config, options))
         self._tls: tuple[ClientCertificate | None, ssl.SSLContext] | None = None
+        self._has_warned = False
         self.connections: ConnectionPool | None = None
 
     def open(self) -> None:
@@ -141,6 +142,8 @@ class Session:
         headers = list(request.headers.items())
         if credential.token:
             headers.append(("Authorization", f"Bearer {header_value(credential.token)}"))
+        if not pool.server.tls:
+            self._warn_of_readable_credentials(headers, pool.host)
         if pool.forwards:
             target = f"http://{pool.host}{target}"
             if pool.proxy_authorization:
@@ -154,6 +157,15 @@ class Session:
         body = request.body
         length = "" if body is None else f"Content-Length: {len(body)}\r\n"
         return f"{request.method} {target} HTTP/1.1\r\n{lines}{length}\r\n".encode() + (body or b"")
+
+    def _warn_of_readable_credentials(self, headers: list[tuple[str, str]], host: str) -> None:
+        if self._has_warned or "Authorization" not in dict((*self._default_headers, *headers)):
+            return
+        self._has_warned = True
+        _log.warning(
+            "credentials are sent without encryption: the server's address begins with http://",
+            server=host,
+        )
 
     def _reload_authority(self) -> None:
         """Read the file of the CA again; the CA of the cluster may have been rotated."""

@@ -84,6 +84,7 @@ def _may_retry(error: KubeError, request: Request) -> bool:
             return False
 
 
+_REDIRECT: Final = 300
 _BAD_REQUEST: Final = 400
 _STATUS: Final = msgspec.json.Decoder(errors.Status)
 
@@ -135,7 +136,7 @@ class Transport:
         return replace(self, interceptors=(*self.interceptors, *interceptors))
 
     async def send(self, request: Request) -> Response:
-        """Send a request, with retries where safe; raises a status of 400 and above as an error."""
+        """Send a request, with retries where safe; raises a status of 300 and above as an error."""
         credential = await self.credentials.current()
         renewed = False
         failures = 0
@@ -166,7 +167,7 @@ class Transport:
             response = await send(request)
             if not request.stream:
                 self.slots.record(asyncio.get_running_loop().time() - started)
-        if response.status >= _BAD_REQUEST:
+        if response.status >= _REDIRECT:
             raise _error(request, response)
         return response
 
@@ -189,8 +190,8 @@ def _error(request: Request, response: Response) -> errors.ApiError:
     status = errors.plain_status(response.status, response.body[:1000].decode(errors="replace"))
     with suppress(msgspec.DecodeError):
         decoded = _STATUS.decode(depth_checked(response.body))
-        # Extension servers omit fields; the JSON of a proxy is not a Status.
-        if decoded.reason or decoded.message:
+        # Extension servers omit fields; the JSON of a proxy, or of a redirect, is not a Status.
+        if (decoded.reason or decoded.message) and response.status >= _BAD_REQUEST:
             status = msgspec.structs.replace(
                 decoded, code=response.status, reason=decoded.reason or status.reason
             )

@@ -189,6 +189,15 @@ def test_insecure_skip_tls_verify_logs_a_warning(tmp_path: Path) -> None:
     ]
 
 
+def test_login_in_the_address_of_the_server_is_not_shown(tmp_path: Path) -> None:
+    server = "https://me:hunter2@k8s:6443/path@1"
+    with structlog.testing.capture_logs() as logs:
+        config = load(tmp_path, cluster={"server": server, "insecure-skip-tls-verify": True})
+    assert logs[0]["server"] == config.address == "https://k8s:6443/path@1"
+    assert config.server == server
+    assert "hunter2" not in repr(config)
+
+
 def test_null_fields_are_unset(tmp_path: Path) -> None:
     path = simple(tmp_path / "config", user={"token": None, "as-groups": None})
     assert load_config(path).server == "https://k8s:6443"

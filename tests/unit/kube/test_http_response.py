@@ -124,7 +124,12 @@ def test_headers_are_found_by_their_name_in_lower_case() -> None:
         HEAD + b"Transfer-Encoding: chunked\r\n\r\n1\r\n12\r\n0\r\n\r\n",
         HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nHTTP/1.1 200 OK",
         HEAD + b"X: " + b"y" * 100_000,
+        HEAD + b"X: " + b"y" * 100_000 + b"\r\n\r\n",
+        b"HTTP/1.1 100 Continue\r\n\r\n" * 10_000,
         HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + b"0" * 100_000,
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\n0;" + b"x" * 100_000 + b"\r\n\r\n",
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\n" + b"X: y\r\n" * 20_000 + b"\r\n",
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\n\r\nhello\r\n0\r\n\r\n",
     ],
 )
 def test_bytes_that_are_no_response_are_rejected(data: bytes) -> None:

@@ -100,7 +100,7 @@ async def test_rotated_certificate_authority_is_read_again(serve: Serve, tmp_pat
 
 
 @asynccontextmanager
-async def tunnelling(heads: list[bytes]) -> AsyncIterator[str]:
+async def tunnelling(heads: list[bytes], tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
     """A proxy that tunnels one connection and records its request head."""
 
     async def pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
@@ -116,7 +116,7 @@ async def tunnelling(heads: list[bytes]) -> AsyncIterator[str]:
         writer.write(b"HTTP/1.1 200 Connected\r\n\r\n")
         await asyncio.gather(pump(reader, outer), pump(inner, writer))
 
-    server = await asyncio.start_server(tunnel, "127.0.0.1", 0)
+    server = await asyncio.start_server(tunnel, "127.0.0.1", 0, ssl=tls)
     async with server:
         yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
@@ -135,6 +135,44 @@ async def test_proxy_tunnels_with_its_password(serve: Serve, tmp_path: Path) -> 
     assert identity == '{"who": null}'
     assert heads[0].startswith(b"CONNECT 127.0.0.1:")
     assert b"Proxy-Authorization: Basic " + b64encode(b"me:hunter2") in heads[0]
+
+
+async def proxied_identity(
+    serve: Serve, tmp_path: Path, proxy_authority: Authority, **config: Any
+) -> str:
+    """Return the client identity that a server behind an https:// proxy observes."""
+    (tmp_path / "proxy").mkdir()
+    pair = proxy_authority.sign("proxy", "127.0.0.1")
+    async with tunnelling([], server_tls(pair, tmp_path / "proxy")) as proxy:
+        return await request_identity(
+            serve,
+            tmp_path,
+            "127.0.0.1",
+            certificate_authority=AUTHORITY.certificate,
+            proxy=f"https://{proxy}",
+            **config,
+        )
+
+
+@pytest.mark.parametrize("insecure", [False, True])
+async def test_proxy_is_not_trusted_for_the_ca_of_the_cluster(
+    serve: Serve, tmp_path: Path, *, insecure: bool
+) -> None:
+    with pytest.raises(errors.ConnectionFailed, match="of the proxy is not trusted"):
+        await proxied_identity(serve, tmp_path, AUTHORITY, insecure=insecure)
+
+
+async def test_proxy_is_trusted_for_the_cas_of_the_system(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    system = Authority("system")
+    (tmp_path / "system.crt").write_bytes(system.certificate)
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "system.crt"))
+    pair = AUTHORITY.sign("jane")
+    credential = Credential(certificate=ClientCertificate(pair.certificate, pair.key))
+    credentials = StaticCredentials(credential)
+    identity = await proxied_identity(serve, tmp_path, system, credentials=credentials)
+    assert identity == '{"who": "jane"}'
 
 
 async def test_rejecting_proxy_is_reported_without_its_password(

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from structlog.testing import capture_logs
 
 from http_server import Handler, Serve
 from lynq.kube import (
@@ -168,6 +169,44 @@ async def test_error_response_without_a_status_is_a_typed_error(serve: Serve) ->
         await call(serve, script)
     assert caught.value.status.message == "<html>hunter2"
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("code", [300, 301, 302, 303, 304, 307, 308])
+async def test_redirect_is_an_error_and_is_not_followed(serve: Serve, code: int) -> None:
+    location = {"Location": "/elsewhere?token=hunter2"}
+    script = Script(lambda _: status(code, **location))
+    with pytest.raises(errors.Redirected) as caught:
+        await call(serve, script)
+    assert str(caught.value).startswith(f"get /api/v1/namespaces/n/configmaps/a: {code} ")
+    assert "is not followed; check the server's address" in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+    assert len(script.requests) == 1
+
+
+async def test_redirect_with_the_body_of_another_answer_is_a_redirect(serve: Serve) -> None:
+    body = {"reason": "AlreadyExists"}
+    with pytest.raises(errors.Redirected):
+        await call(serve, Script(lambda _: web.json_response(body, status=302)), "create")
+
+
+async def test_token_to_a_server_without_tls_is_warned_of_once(serve: Serve) -> None:
+    address = (await serve(Script())).replace("http://", "http://me:hunter2@")
+    config = ClusterConfig(address, credentials=StaticCredentials(Credential("t0ken")))
+    with capture_logs() as logs:
+        async with Client.connect(config) as client:
+            await VERBS["get"](client)
+            await VERBS["get"](client)
+    warnings = [entry for entry in logs if entry["log_level"] == "warning"]
+    assert len(warnings) == 1
+    assert "without encryption" in warnings[0]["event"]
+    assert "hunter2" not in str(logs)
+    assert "t0ken" not in str(logs)
+
+
+async def test_requests_without_credentials_need_no_tls(serve: Serve) -> None:
+    with capture_logs() as logs:
+        await call(serve, Script())
+    assert logs == []
 
 
 async def test_status_without_a_code_is_decoded(serve: Serve) -> None:
