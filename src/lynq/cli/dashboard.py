@@ -64,7 +64,15 @@ def _docs_url(_context: click.Context, _parameter: click.Parameter, value: str) 
     "--groups-header",
     default="X-Forwarded-Groups",
     show_default=True,
-    help="Header of the proxy with the groups, separated by commas.",
+    help="Header of the proxy with the groups.",
+)
+@click.option(
+    "--groups-separator",
+    default=",",
+    show_default=True,
+    metavar="TEXT",
+    help="What separates the groups in their header; no group may contain it. Empty: each group "
+    "has a header of its own.",
 )
 @click.option(
     "--docs-url",
@@ -122,6 +130,7 @@ def _options(bind_address: str, context: str, flags: dict[str, Any]) -> Dashboar
         trusted_proxies=tuple(map(_network, flags["trusted_proxies"])),
         user_header=flags["user_header"],
         groups_header=flags["groups_header"],
+        groups_separator=flags["groups_separator"],
         certificate=_certificate(flags["tls_cert"], flags["tls_key"]),
         namespace=flags["namespace"],
         context=context,

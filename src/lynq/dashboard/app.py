@@ -24,15 +24,16 @@ from lynq.dashboard.guards import (
     json_response,
 )
 from lynq.dashboard.legacy import LegacyApi
+from lynq.dashboard.login_limit import LoginLimit
 from lynq.dashboard.node_entry import NodeEntry
-from lynq.dashboard.options import MAX_BODY, DashboardOptions
+from lynq.dashboard.options import MAX_BODY, AuthMode, DashboardOptions
 from lynq.dashboard.plan_stream import send_plan
 from lynq.dashboard.projection import NODES, Projection
 from lynq.dashboard.static_files import StaticFiles
 from lynq.dashboard.stream import Streams
 from lynq.dashboard.types.details import ActionRequest, PlanView
 from lynq.dashboard.types.lists import LoginRequest
-from lynq.dashboard.viewers import COOKIE, Viewer, Viewers
+from lynq.dashboard.viewers import COOKIE, SECURE_COOKIE, Viewer, Viewers
 from lynq.dashboard.views.fleet_page import fleet_view
 from lynq.dashboard.views.form import form_view, preview_view
 from lynq.dashboard.views.hub import hub_view, row_page
@@ -67,6 +68,7 @@ class App:
     """The kinds that the API server serves, which all viewers may know."""
     streams: Streams
     planner: Planner
+    logins: LoginLimit
     now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
 
     @classmethod
@@ -76,18 +78,21 @@ class App:
         """Return the application; the client is the server's own."""
         streams = Streams(projection, options.timing)
         planner = Planner(options.operator_namespace)
-        return cls(options, projection, viewers, Discovery(client), streams, planner)
+        logins = LoginLimit(options.timing, viewers.clock)
+        return cls(options, projection, viewers, Discovery(client), streams, planner, logins)
 
     def application(self) -> web.Application:
         """Return the application of aiohttp."""
         on_loopback = is_loopback(self.options.address.host)
-        guard = guarded(self.options.timing, on_loopback=on_loopback)
+        has_tls = self.options.certificate is not None
+        guard = guarded(self.options.timing, on_loopback=on_loopback, has_tls=has_tls)
         app = web.Application(middlewares=[guard], client_max_size=MAX_BODY)
         app.router.add_get("/healthz", _healthy)
         app.router.add_get("/readyz", self._ready)
         app.router.add_post(f"{_API}/login", self._login)
         app.router.add_post(f"{_API}/logout", self._logout)
         app.router.add_post(f"{_API}/actions/{{action}}", self._act)
+        app.router.add_get(f"{_API}/stream", self._stream)
         for path, view in self._views().items():
             app.router.add_get(f"{_API}{path}", self._viewed(view))
         for path, view in LegacyApi(self.projection, self.discovery).views().items():
@@ -104,7 +109,6 @@ class App:
             "/nodes": self._nodes,
             "/search": self._search,
             "/topology": self._topology,
-            "/stream": self._stream,
             "/objects": self._object,
             "/tenants/{namespace}/{uid}": self._tenant,
             "/forms/{namespace}/{name}": self._form,
@@ -162,12 +166,16 @@ class App:
         orphans = [] if asked.focus else await visible_orphans(viewer, visible, self.discovery)
         return topology_view(visible, asked, focused, orphans)
 
-    async def _stream(self, request: web.Request, viewer: Viewer) -> object:
+    async def _stream(self, request: web.Request) -> web.StreamResponse:
         async def visible() -> Visible:
             # Raises when the session has ended.
-            return await self._visible(request, await self.viewers.of(request))
+            return await self._visible(request, await self.viewers.of(request, is_use=False))
 
-        return await self.streams.serve(request, viewer, visible)
+        viewer = await self.viewers.of(request, is_use=False)
+        # Only the proxy knows whether its session has ended.
+        is_proxied = self.options.auth is AuthMode.PROXY
+        seconds = self.options.timing.proxied_stream if is_proxied else None
+        return await self.streams.serve(request, viewer, visible, seconds)
 
     async def _object(self, request: web.Request, viewer: Viewer) -> object:
         parts = (query.text(request, name) for name in ("apiVersion", "kind", "namespace", "name"))
@@ -219,7 +227,10 @@ class App:
         if not query.flag(request, "progress"):
             return await plan(viewer, visible, key)
         return await send_plan(
-            request, lambda report: plan(viewer, visible, key, report), self.options.timing
+            request,
+            lambda report: plan(viewer, visible, key, report),
+            lambda: self.viewers.of(request, is_use=False),
+            self.options.timing,
         )
 
     async def _rows(self, request: web.Request, viewer: Viewer) -> object:
@@ -262,18 +273,26 @@ class App:
 
     async def _login(self, request: web.Request) -> web.Response:
         login = msgspec.json.decode(depth_checked(await request.read()), type=LoginRequest)
-        session_id = await self.viewers.login(login.token)
+        async with self.logins.login(request.remote or ""):
+            session_id = await self.viewers.login(login.token)
         response = json_response({})
         is_secure = request.headers.get("Origin", "").startswith("https:")
         response.set_cookie(
-            COOKIE, session_id, httponly=True, samesite="Strict", secure=is_secure, path="/"
+            SECURE_COOKIE if is_secure else COOKIE,
+            session_id,
+            httponly=True,
+            samesite="Strict",
+            secure=is_secure,
+            path="/",
         )
         return response
 
     async def _logout(self, request: web.Request) -> web.Response:
-        self.viewers.logout(request.cookies.get(COOKIE, ""))
+        self.viewers.logout(self.viewers.session_id(request))
         response = json_response({})
-        response.del_cookie(COOKIE, path="/")
+        for name in (COOKIE, SECURE_COOKIE):
+            if name in request.cookies:
+                response.del_cookie(name, path="/", secure=name == SECURE_COOKIE or None)
         return response
 
     async def _ready(self, _request: web.Request) -> web.Response:

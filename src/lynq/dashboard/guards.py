@@ -4,6 +4,8 @@
 |---|---|
 | Host names this server, on loopback | DNS rebinding: a page of another name that resolves to us |
 | Origin of a write is this server | a form or script of another site |
+| Sec-Fetch-Site, Origin of a read of the API | a page of another site that starts plans, streams |
+| Strict-Transport-Security, if we serve HTTPS | a first request that is sent without TLS |
 | header X-Lynq-Action of an action | a request that a browser sends without a preflight |
 | Content-Security-Policy | a value of a row that is markup |
 """
@@ -49,6 +51,10 @@ _HEADERS: Final = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+_ALWAYS_TLS: Final = "max-age=31536000"
+_OWN_SITE: Final = frozenset({"same-origin", "none"})
+"""Sec-Fetch-Site of our own pages, and of an address that is typed. A page on another port of this
+machine is "same-site"."""
 _LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 _log = structlog.get_logger("dashboard")
@@ -82,7 +88,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def guarded(timing: DashboardTiming, *, on_loopback: bool) -> Middleware:
+def guarded(timing: DashboardTiming, *, on_loopback: bool, has_tls: bool) -> Middleware:
     """Return the middleware of all requests."""
 
     @web.middleware
@@ -90,7 +96,9 @@ def guarded(timing: DashboardTiming, *, on_loopback: bool) -> Middleware:
         try:
             _check_host(request, on_loopback=on_loopback)
             if request.method not in ("GET", "HEAD"):
-                _check_origin(request)
+                _check_origin(request, has_tls=has_tls)
+            elif request.path.startswith("/api/"):
+                _check_site(request, has_tls=has_tls)
             async with asyncio.timeout(_limit(request, timing)):
                 response = await handler(request)
         except (web.HTTPException, *EXPECTED_ERRORS) as error:
@@ -102,6 +110,9 @@ def guarded(timing: DashboardTiming, *, on_loopback: bool) -> Middleware:
             response = _error(500, f"The dashboard has a bug: {type(error).__name__}. See its log.")
         if not response.prepared:
             response.headers.update(_HEADERS)
+            # A browser would use TLS for all ports of this machine.
+            if has_tls and not is_loopback(_host(request.host)):
+                response.headers["Strict-Transport-Security"] = _ALWAYS_TLS
         return response
 
     return guard
@@ -132,12 +143,21 @@ def _host(netloc: str) -> str:
     return (urlsplit(f"//{netloc}").hostname or "").lower()
 
 
-def _check_origin(request: web.Request) -> None:
+def _check_origin(request: web.Request, *, has_tls: bool) -> None:
     origin = urlsplit(request.headers.get("Origin", ""))
-    if not origin.netloc or origin.netloc.lower() != request.host.lower():
+    is_own = origin.netloc and origin.netloc.lower() == request.host.lower()
+    if not is_own or (has_tls and origin.scheme != "https"):
         raise RequestRefused(
             403, "The request comes from another page: its Origin is not this server."
         )
+
+
+def _check_site(request: web.Request, *, has_tls: bool) -> None:
+    """Check a read: only browsers send these headers, and most send no Origin with it."""
+    if request.headers.get("Sec-Fetch-Site", "none") not in _OWN_SITE:
+        raise RequestRefused(403, "The request comes from another page: open the dashboard itself.")
+    if "Origin" in request.headers:
+        _check_origin(request, has_tls=has_tls)
 
 
 def check_action(request: web.Request) -> None:

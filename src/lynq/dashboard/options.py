@@ -35,17 +35,25 @@ MAX_NAMESPACES: Final = 500
 MAX_OBJECT: Final = 1024 * 1024
 """Characters of the YAML of one object."""
 MAX_SESSIONS: Final = 1000
-"""Sessions in memory; the least recently used one ends first."""
+"""Sessions in memory; of more, the user with the most loses the least recently used one."""
+MAX_REVIEWS: Final = 4
+"""Tokens of logins that are reviewed at the same time."""
+MAX_FAILED_LOGINS: Final = 20
+"""Failed logins of one address at once; each `DashboardTiming.failed_login` allows one more."""
+MAX_ADDRESSES: Final = 10_000
+"""Addresses whose failed logins are counted; the least recent one is forgotten first."""
 MAX_STREAMS: Final = 200
 """Open streams of all viewers."""
 MAX_VIEWER_STREAMS: Final = 20
-"""Open streams of one viewer."""
+"""Open streams of one user."""
 MAX_CHANGES: Final = 10_000
 """Changes that a stream can resume over."""
 MAX_CHANGED: Final = 200
 """Objects in one message of a stream; of more, the page is loaded again."""
-MAX_PLANS: Final = 1
-"""Plans that are computed at the same time; the others wait: a plan takes most of a core."""
+MAX_PLANS: Final = 2
+"""Plans that are computed at the same time, each of another user: a plan takes most of a core."""
+MAX_USER_PLANS: Final = 5
+"""Plans of one user that are computed or wait."""
 
 
 class AuthMode(StrEnum):
@@ -67,12 +75,16 @@ class DashboardTiming:
     """How long an answer about a right is used."""
     session: float = 8 * 3600.0
     """How long a session lasts without a request."""
+    failed_login: float = 3.0
+    """Time after which an address may fail another login."""
     longest_session: float = 24 * 3600.0
     """How long a session lasts."""
     coalesce: float = 0.25
     """Time between two messages of a stream."""
     heartbeat: float = 15.0
     """Time between two comments of a quiet stream."""
+    proxied_stream: float = 300.0
+    """How long a stream lasts behind a proxy, which then authenticates the viewer again."""
     slow_client: float = 10.0
     """How long a client may take to receive a message."""
     request: float = 15.0
@@ -97,6 +109,8 @@ class DashboardOptions:
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = ()
     user_header: str = "X-Forwarded-User"
     groups_header: str = "X-Forwarded-Groups"
+    groups_separator: str = ","
+    """What separates the groups in their header; empty: each group has a header of its own."""
     certificate: CertificateFiles | None = None
     namespace: str | None = None
     """The only namespace that is watched; None: all."""

@@ -24,19 +24,26 @@ Report = Callable[[PlanProgress], None]
 async def send_plan(
     request: web.Request,
     compute: Callable[[Report], Awaitable[PlanView]],
+    check_session: Callable[[], Awaitable[object]],
     timing: DashboardTiming,
 ) -> web.StreamResponse:
-    """Send the progress of a plan, and the plan.
+    """Send the progress of a plan, and the plan if the session has not ended meanwhile.
 
     An error of the first moment, such as a missing right, is raised and becomes the answer.
     """
+
+    async def computed() -> PlanView:
+        view = await compute(report)
+        await check_session()
+        return view
+
     progress = PlanProgress(phase="Waiting")
 
     def report(current: PlanProgress) -> None:
         nonlocal progress
         progress = current
 
-    plan = asyncio.ensure_future(_limited(compute(report), timing.watched_plan))
+    plan = asyncio.ensure_future(_limited(computed(), timing.watched_plan))
     try:
         await asyncio.wait({plan}, timeout=timing.coalesce)
         if plan.done() and plan.exception():

@@ -5,6 +5,8 @@ that is no longer in the log, or too much, it loads its page again.
 """
 
 import asyncio
+import math
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -40,20 +42,29 @@ class Streams:
     _open: Counter[str] = field(default_factory=Counter)
 
     async def serve(
-        self, request: web.Request, viewer: Viewer, visible: GetVisible
+        self,
+        request: web.Request,
+        viewer: Viewer,
+        visible: GetVisible,
+        seconds: float | None = None,
     ) -> web.StreamResponse:
-        """Send changes until the client goes, is too slow, or loses its rights."""
-        if self._open.total() >= MAX_STREAMS or self._open[viewer.id] >= MAX_VIEWER_STREAMS:
+        """Send changes until the client goes, is too slow, or loses its rights.
+
+        At most for `seconds`: the client then connects again.
+        """
+        if self._open.total() >= MAX_STREAMS or self._open[viewer.user] >= MAX_VIEWER_STREAMS:
             raise RequestRefused(429, "Too many pages are open: close some of them.")
         await visible()
-        self._open[viewer.id] += 1
+        self._open[viewer.user] += 1
         try:
-            return await self._send_changes(request, visible)
+            return await self._send_changes(request, visible, seconds)
         finally:
-            self._open[viewer.id] -= 1
+            self._open[viewer.user] -= 1
             self._open += Counter()
 
-    async def _send_changes(self, request: web.Request, visible: GetVisible) -> web.StreamResponse:
+    async def _send_changes(
+        self, request: web.Request, visible: GetVisible, seconds: float | None
+    ) -> web.StreamResponse:
         response = web.StreamResponse(headers=security_headers())
         response.content_type = "text/event-stream"
         response.headers["Cache-Control"] = "no-store"
@@ -64,10 +75,11 @@ class Streams:
         last_id = request.headers.get("Last-Event-ID") or request.query.get("after", "")
         revision = log.resume(last_id[:40]) if last_id else log.revision
         await self._write(response, "retry: 1000\n\n")
+        ends = time.monotonic() + seconds if seconds else math.inf
         try:
             if revision is None:
                 revision = await self._send(response, None, await visible())
-            while True:
+            while time.monotonic() < ends:
                 if await self._has_changed(revision):
                     revision = await self._send(response, revision, await visible())
                     await asyncio.sleep(self.timing.coalesce)

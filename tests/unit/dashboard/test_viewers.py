@@ -6,38 +6,12 @@ from typing import Any, cast
 import pytest
 from aiohttp.test_utils import make_mocked_request
 
-from lynq.dashboard.options import AuthMode, DashboardOptions, DashboardTiming
+from dashboard_client import Clock, FakeClient
+from lynq.dashboard.options import MAX_SESSIONS, AuthMode, DashboardOptions, DashboardTiming
 from lynq.dashboard.rights import Rights
 from lynq.dashboard.server import check_options
 from lynq.dashboard.viewers import COOKIE, Unauthenticated, Viewers
 from lynq.telemetry import Address
-
-
-class FakeClient:
-    """Answers reviews like an API server."""
-
-    def __init__(self, *namespaces: str) -> None:
-        self.namespaces = {*namespaces}
-        self.reviews = 0
-
-    def authenticated_by(self, _token: str) -> "FakeClient":
-        return self
-
-    async def create(self, resource: Any, obj: dict[str, Any]) -> dict[str, Any]:
-        if resource.kind == "SelfSubjectReview":
-            return {"status": {"userInfo": {"username": "ann", "groups": ["team"]}}}
-        self.reviews += 1
-        namespace = obj["spec"]["resourceAttributes"]["namespace"]
-        return {"status": {"allowed": namespace in self.namespaces}}
-
-
-class Clock:
-    """A clock that a test sets."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def viewers_of(clock: Clock) -> Viewers:
@@ -46,13 +20,14 @@ def viewers_of(clock: Clock) -> Viewers:
     return Viewers(DashboardOptions(timing=timing), client, client, clock)
 
 
+def request(session: str) -> Any:
+    return make_mocked_request("GET", "/", headers={"Cookie": f"{COOKIE}={session}"})
+
+
 async def test_unused_session_ends_and_so_does_a_long_one() -> None:
     clock = Clock()
     viewers = viewers_of(clock)
-    unused, used = await viewers.login("a"), await viewers.login("b")
-
-    def request(session: str) -> Any:
-        return make_mocked_request("GET", "/", headers={"Cookie": f"{COOKIE}={session}"})
+    unused, used = await viewers.login("ann-1"), await viewers.login("ann-2")
 
     for clock.now in (90.0, 180.0, 240.0):
         assert (await viewers.of(request(used))).user == "ann"
@@ -61,6 +36,28 @@ async def test_unused_session_ends_and_so_does_a_long_one() -> None:
     clock.now = 260.0
     with pytest.raises(Unauthenticated, match="expired"):
         await viewers.of(request(used))
+
+
+async def test_user_with_many_sessions_ends_only_their_own() -> None:
+    viewers = viewers_of(Clock())
+    sessions = {user: await viewers.login(f"{user}-1") for user in ("ann", "bob")}
+    first = await viewers.login("eve-first")
+    for number in range(MAX_SESSIONS):
+        last = await viewers.login(f"eve-{number}")
+    for user, session in (*sessions.items(), ("eve", last)):
+        assert (await viewers.of(request(session))).user == user
+    with pytest.raises(Unauthenticated):
+        await viewers.of(request(first))
+
+
+async def test_sessions_of_many_users_end_in_the_order_of_their_use() -> None:
+    viewers = viewers_of(Clock())
+    sessions = [await viewers.login(f"user{number}-1") for number in range(MAX_SESSIONS)]
+    await viewers.of(request(sessions[0]))
+    await viewers.login("late-1")
+    assert (await viewers.of(request(sessions[0]))).user == "user0"
+    with pytest.raises(Unauthenticated):
+        await viewers.of(request(sessions[1]))
 
 
 async def test_revoked_right_counts_after_thirty_seconds() -> None:
