@@ -12,11 +12,10 @@ import click
 from lynq.cli.connection import connection_options
 from lynq.cli.exit_codes import CommandError
 from lynq.cli.installation_key import key_option
-from lynq.dashboard.guards import is_loopback
 from lynq.dashboard.options import AuthMode, DashboardOptions
 from lynq.dashboard.server import check_options, running_dashboard
 from lynq.kube import ClusterConfig, load_config
-from lynq.telemetry import Address, ListenError
+from lynq.telemetry import Address, ListenError, is_loopback
 from lynq.tls.context import CertificateFiles
 
 _WEB_ADDRESS: Final = re.compile(r"https?://[^\s/?#][^\s?#]*")

@@ -20,7 +20,6 @@ from lynq.dashboard.guards import (
     RequestRefused,
     check_action,
     guarded,
-    is_loopback,
     json_response,
 )
 from lynq.dashboard.legacy import LegacyApi
@@ -49,6 +48,7 @@ from lynq.dashboard.views.topology import TopologyQuery, topology_view
 from lynq.dashboard.visible import Visible
 from lynq.inspection.evidence import EvidenceReader
 from lynq.kube import Client, Discovery
+from lynq.telemetry import is_loopback
 
 _API: Final = "/api/v2"
 

@@ -11,7 +11,6 @@
 """
 
 import asyncio
-import ipaddress
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -37,6 +36,7 @@ from lynq.kube.errors import (
     UnknownKind,
     error_location,
 )
+from lynq.telemetry import is_loopback
 
 ACTION_HEADER: Final = "X-Lynq-Action"
 
@@ -55,7 +55,6 @@ _ALWAYS_TLS: Final = "max-age=31536000"
 _OWN_SITE: Final = frozenset({"same-origin", "none"})
 """Sec-Fetch-Site of our own pages, and of an address that is typed. A page on another port of this
 machine is "same-site"."""
-_LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 _log = structlog.get_logger("dashboard")
 
@@ -76,16 +75,6 @@ def json_response(value: Any, status: int = 200) -> web.Response:  # noqa: ANN40
         content_type="application/json",
         headers={"Cache-Control": "no-store"},
     )
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether a server on this address can be reached from this machine only."""
-    if host in _LOOPBACK_NAMES:
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def guarded(timing: DashboardTiming, *, on_loopback: bool, has_tls: bool) -> Middleware:

@@ -9,14 +9,13 @@ from dataclasses import replace
 from aiohttp import web
 
 from lynq.dashboard.app import App
-from lynq.dashboard.guards import is_loopback
 from lynq.dashboard.options import AuthMode, DashboardOptions
 from lynq.dashboard.projection import Projection
 from lynq.dashboard.viewers import Viewers
 from lynq.kube import Client, ClusterConfig
 from lynq.kube.credentials import StaticCredentials
 from lynq.kube.errors import KubeError
-from lynq.telemetry import Address, ListenError
+from lynq.telemetry import Address, ListenError, is_loopback
 from lynq.tls.context import server_context_from_files
 
 _SHUTDOWN = 1.0

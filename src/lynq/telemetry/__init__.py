@@ -4,7 +4,7 @@ The facade exports what a process without servers needs. The servers are in `end
 `profiling`, whose import of aiohttp takes 10 MiB.
 """
 
-from lynq.telemetry.address import Address, ListenError
+from lynq.telemetry.address import Address, ListenError, is_loopback
 from lynq.telemetry.authorization import AccessDecision, Protection, ReviewFailedError
 from lynq.telemetry.metrics import OperatorMetrics
 
@@ -15,4 +15,5 @@ __all__ = [
     "OperatorMetrics",
     "Protection",
     "ReviewFailedError",
+    "is_loopback",
 ]

@@ -53,5 +53,15 @@ def _ipv6(text: str, host: str) -> ipaddress.IPv6Address:
         raise ValueError(f"{text!r} is not an address: {error}") from None
 
 
+def is_loopback(host: str) -> bool:
+    """Return whether a server on this host can be reached from this machine only."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 class ListenError(OSError):
     """An address cannot be listened on."""

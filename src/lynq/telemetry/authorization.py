@@ -29,11 +29,14 @@ class ReviewFailedError(Exception):
 Authorize: TypeAlias = Callable[[str], Awaitable[AccessDecision]]
 """Reviews a bearer token; raises ReviewFailedError."""
 
+_Decisions: TypeAlias = OrderedDict[bytes, tuple[AccessDecision, float]]
+
 _ALLOWED_TTL: Final = 60.0
 _DENIED_TTL: Final = 10.0
 """Shorter, so that a newly granted permission takes effect soon."""
 _CACHE_SIZE: Final = 256
-_CONCURRENT_REVIEWS: Final = 4
+_CONCURRENT_REVIEWS: Final = 3
+"""Of tokens that have not been allowed yet; those that have been wait only for each other."""
 _REVIEW_TIMEOUT: Final = 10.0
 
 
@@ -52,9 +55,12 @@ class CachedAuthorizer:
     def __init__(self, review: Authorize, clock: Callable[[], float] = time.monotonic) -> None:
         self._review = review
         self._clock = clock
-        self._decisions: OrderedDict[bytes, tuple[AccessDecision, float]] = OrderedDict()
-        # A flood of invalid tokens must not become a flood of reviews at the API server.
+        # A flood of invalid tokens must not become a flood of reviews at the API server, nor evict
+        # or delay the token of a scraper.
+        self._allowed: _Decisions = OrderedDict()
+        self._denied: _Decisions = OrderedDict()
         self._slots = asyncio.Semaphore(_CONCURRENT_REVIEWS)
+        self._known = asyncio.Semaphore()
 
     async def __call__(self, token: str) -> AccessDecision:
         """Return the decision on a token; raises ReviewFailedError."""
@@ -62,7 +68,8 @@ class CachedAuthorizer:
         if (cached := self._cached(digest)) is not None:
             return cached
         try:
-            async with asyncio.timeout(_REVIEW_TIMEOUT), self._slots:
+            slots = self._known if digest in self._allowed else self._slots
+            async with asyncio.timeout(_REVIEW_TIMEOUT), slots:
                 # A concurrent request may have reviewed the same token meanwhile.
                 decision = self._cached(digest) or await self._review(token)
         except TimeoutError:
@@ -71,14 +78,21 @@ class CachedAuthorizer:
         return decision
 
     def _cached(self, digest: bytes) -> AccessDecision | None:
-        decision, expiry = self._decisions.get(digest, (None, 0.0))
-        return decision if self._clock() < expiry else None
+        now = self._clock()
+        for decisions in (self._allowed, self._denied):
+            decision, expiry = decisions.get(digest, (None, 0.0))
+            if now < expiry:
+                return decision
+        return None
 
     def _cache(self, digest: bytes, decision: AccessDecision) -> None:
         if self._cached(digest) is decision:
             return
-        ttl = _ALLOWED_TTL if decision is AccessDecision.ALLOWED else _DENIED_TTL
-        self._decisions[digest] = (decision, self._clock() + ttl)
-        self._decisions.move_to_end(digest)
-        while len(self._decisions) > _CACHE_SIZE:
-            self._decisions.popitem(last=False)
+        is_allowed = decision is AccessDecision.ALLOWED
+        self._allowed.pop(digest, None)
+        self._denied.pop(digest, None)
+        decisions = self._allowed if is_allowed else self._denied
+        ttl = _ALLOWED_TTL if is_allowed else _DENIED_TTL
+        decisions[digest] = (decision, self._clock() + ttl)
+        while len(decisions) > _CACHE_SIZE:
+            decisions.popitem(last=False)

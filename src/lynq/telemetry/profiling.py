@@ -1,7 +1,7 @@
 """The endpoints of `--enable-pprof`: CPU and memory profiles, on the paths of Go's pprof.
 
-They are served on loopback only, for `kubectl port-forward`. Responses are plain text, not the
-format of `go tool pprof`.
+They are served on loopback only, for `kubectl port-forward`, and not to the pages of other sites.
+Responses are plain text, not the format of `go tool pprof`.
 """
 
 import asyncio
@@ -12,15 +12,17 @@ import pstats
 import sys
 from collections import Counter
 from typing import Final
+from urllib.parse import urlsplit
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
-from lynq.telemetry.address import Address
+from lynq.telemetry.address import Address, is_loopback
 from lynq.telemetry.http_server import HttpServer
 
 ADDRESS: Final = Address("127.0.0.1", 6060)
 
-_LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
+_OWN_SITE: Final = ("none", "same-origin")
 _MAX_TYPES: Final = 50
 _MAX_TASKS: Final = 2000
 _MAX_FUNCTIONS: Final = 100
@@ -39,15 +41,29 @@ _INDEX: Final = """<html><head><title>/debug/pprof/</title></head><body>
 
 def profile_server(address: Address = ADDRESS) -> HttpServer:
     """Return the server of profiles of this process."""
-    if address.host not in _LOOPBACK:
+    if not is_loopback(address.host):
         raise ValueError(f"profiles are served on loopback only, not on {address}")
-    handlers = {
+    handlers: dict[str, Handler] = {
         "/debug/pprof/": _index,
         "/debug/pprof/heap": _heap,
         "/debug/pprof/goroutine": _goroutine,
         "/debug/pprof/profile": _Profiler().respond,
     }
-    return HttpServer("pprof", address, handlers)
+    guarded = {path: _guarded(handler) for path, handler in handlers.items()}
+    return HttpServer("pprof", address, guarded)
+
+
+def _guarded(handler: Handler) -> Handler:
+    """Refuse what a page of another site requests, also by a name that resolves to loopback."""
+
+    async def respond(request: web.Request) -> web.StreamResponse:
+        host = urlsplit(f"//{request.host}").hostname or ""
+        site = request.headers.get("Sec-Fetch-Site", "none")
+        if not is_loopback(host) or site not in _OWN_SITE:
+            return web.Response(status=403, text="open this address itself, by localhost\n")
+        return await handler(request)
+
+    return respond
 
 
 class _Profiler:

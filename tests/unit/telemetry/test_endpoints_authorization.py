@@ -66,11 +66,42 @@ async def test_use_does_not_extend_a_cached_decision() -> None:
 
 async def test_invalid_tokens_flood_neither_cache_nor_api_server() -> None:
     reviewer = Reviewer()
+    reviewer.answer = AccessDecision.UNAUTHENTICATED
     authorizer = CachedAuthorizer(reviewer)
     await asyncio.gather(*(authorizer(f"invalid-{number}") for number in range(1000)))
     assert reviewer.most_at_once <= 4
-    assert len(authorizer._decisions) == 256
-    assert b"invalid" not in b"".join(authorizer._decisions)
+    assert len(authorizer._denied) == 256
+    assert b"invalid" not in b"".join(authorizer._denied)
+
+
+async def test_invalid_tokens_do_not_evict_the_one_of_the_scraper() -> None:
+    reviewer = Reviewer()
+    authorizer = CachedAuthorizer(reviewer)
+    await authorizer("scraper")
+    reviewer.answer = AccessDecision.UNAUTHENTICATED
+    for number in range(300):
+        await authorizer(f"invalid-{number}")
+    assert await authorizer("scraper") is AccessDecision.ALLOWED
+    assert reviewer.reviews == 301
+
+
+async def test_scraper_does_not_wait_for_the_reviews_of_invalid_tokens() -> None:
+    clock, go = Clock(), asyncio.Event()
+
+    async def review(token: str) -> AccessDecision:
+        if token != "scraper":
+            await go.wait()
+        return AccessDecision.ALLOWED
+
+    authorizer = CachedAuthorizer(review, clock)
+    await authorizer("scraper")
+    flood = [asyncio.ensure_future(authorizer(f"invalid-{number}")) for number in range(100)]
+    await asyncio.sleep(0)
+    clock.now += 61
+    async with asyncio.timeout(5):
+        assert await authorizer("scraper") is AccessDecision.ALLOWED
+    go.set()
+    await asyncio.gather(*flood)
 
 
 async def test_concurrent_requests_of_one_token_share_reviews() -> None:

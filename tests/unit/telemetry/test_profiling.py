@@ -78,6 +78,18 @@ async def test_invalid_profile_duration_is_rejected(seconds: str) -> None:
     assert status == 400
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("Host", "rebound.example:6060"), ("Sec-Fetch-Site", "cross-site")],
+)
+async def test_page_of_another_site_gets_no_profile(name: str, value: str) -> None:
+    async with profile_server(ANY) as server, aiohttp.ClientSession() as session:
+        for path in ("", "heap", "goroutine", "profile?seconds=0.1"):
+            url = f"http://{server.address}/debug/pprof/{path}"
+            async with session.get(url, headers={name: value}) as response:
+                assert response.status == 403, path
+
+
 def test_profiles_are_served_on_loopback_only() -> None:
     with pytest.raises(ValueError, match="loopback only"):
         profile_server(Address("", 6060))
