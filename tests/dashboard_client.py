@@ -1,6 +1,7 @@
 """A client of an API server that knows tokens, for unit tests of the dashboard."""
 
 import asyncio
+from collections import Counter
 from typing import Any
 
 from lynq.kube.errors import Unauthorized, plain_status
@@ -28,6 +29,10 @@ class FakeClient:
         self.most_at_once = 0
         self.answers: asyncio.Event | None = None
         """Set when tokens are reviewed; None: at once."""
+        self.hubs: asyncio.Event | None = None
+        """Set when hubs are read; None: at once."""
+        self.reads: Counter[str] = Counter()
+        """The reads of hubs that are under way, by user."""
         self.acted_as: list[tuple[str, tuple[str, ...]]] = []
         self._at_once = 0
 
@@ -56,6 +61,7 @@ class FakeClient:
                 raise Unauthorized(plain_status(401, ""), verb="create", path="/reviews")
             return {"status": {"userInfo": {"username": user, "groups": ["team"]}}}
         self.reviews += 1
+        await asyncio.sleep(0.01)
         namespace = obj["spec"]["resourceAttributes"]["namespace"]
         return {"status": {"allowed": namespace in self.namespaces}}
 
@@ -81,4 +87,8 @@ class _Identified:
     async def get(self, resource: Any, *_: Any, **__: Any) -> Any:
         if resource.kind != "LynqHub":
             await asyncio.Event().wait()
+        self._server.reads[self._user] += 1
+        if self._server.hubs:
+            await self._server.hubs.wait()
+        self._server.reads[self._user] -= 1
         return object()

@@ -25,13 +25,20 @@ from lynq.dashboard.guards import (
 from lynq.dashboard.legacy import LegacyApi
 from lynq.dashboard.login_limit import LoginLimit
 from lynq.dashboard.node_entry import NodeEntry
-from lynq.dashboard.options import MAX_BODY, AuthMode, DashboardOptions
+from lynq.dashboard.options import (
+    MAX_BODY,
+    MAX_REQUESTS,
+    MAX_USER_REQUESTS,
+    AuthMode,
+    DashboardOptions,
+)
 from lynq.dashboard.plan_stream import send_plan
 from lynq.dashboard.projection import NODES, Projection
 from lynq.dashboard.static_files import StaticFiles
 from lynq.dashboard.stream import Streams
 from lynq.dashboard.types.details import ActionRequest, PlanView
 from lynq.dashboard.types.lists import LoginRequest
+from lynq.dashboard.user_slots import UserSlots
 from lynq.dashboard.viewers import COOKIE, SECURE_COOKIE, Viewer, Viewers
 from lynq.dashboard.views.fleet_page import fleet_view
 from lynq.dashboard.views.form import form_view, preview_view
@@ -69,6 +76,7 @@ class App:
     streams: Streams
     planner: Planner
     logins: LoginLimit
+    users: UserSlots
     now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
 
     @classmethod
@@ -79,7 +87,8 @@ class App:
         streams = Streams(projection, options.timing)
         planner = Planner(options.operator_namespace)
         logins = LoginLimit(options.timing, viewers.clock)
-        return cls(options, projection, viewers, Discovery(client), streams, planner, logins)
+        users = UserSlots(MAX_REQUESTS, MAX_USER_REQUESTS, "requests")
+        return cls(options, projection, viewers, Discovery(client), streams, planner, logins, users)
 
     def application(self) -> web.Application:
         """Return the application of aiohttp."""
@@ -95,6 +104,8 @@ class App:
         app.router.add_get(f"{_API}/stream", self._stream)
         for path, view in self._views().items():
             app.router.add_get(f"{_API}{path}", self._viewed(view))
+        app.router.add_get(f"{_API}/forms/{{namespace}}/{{name}}/plan", self._form_plan)
+        app.router.add_get(f"{_API}/hubs/{{namespace}}/{{name}}/plan", self._hub_plan)
         for path, view in LegacyApi(self.projection, self.discovery).views().items():
             app.router.add_get(f"/api/v1{path}", self._viewed(view))
         app.router.add_route("*", "/api/{path:.*}", _unknown)
@@ -113,16 +124,15 @@ class App:
             "/tenants/{namespace}/{uid}": self._tenant,
             "/forms/{namespace}/{name}": self._form,
             "/forms/{namespace}/{name}/preview": self._preview,
-            "/forms/{namespace}/{name}/plan": self._form_plan,
             "/hubs/{namespace}/{name}": self._hub,
             "/hubs/{namespace}/{name}/rows": self._rows,
-            "/hubs/{namespace}/{name}/plan": self._hub_plan,
         }
 
     def _viewed(self, view: View) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         async def handle(request: web.Request) -> web.StreamResponse:
-            result = await view(request, await self.viewers.of(request))
-            return result if isinstance(result, web.StreamResponse) else json_response(result)
+            viewer = await self.viewers.of(request)
+            async with self.users.of(viewer.user):
+                return json_response(await view(request, viewer))
 
         return handle
 
@@ -204,28 +214,24 @@ class App:
         key, visible = await self._named(request, viewer)
         return await preview_view(viewer, visible, key, query.text(request, "uid"), self.now())
 
-    async def _form_plan(self, request: web.Request, viewer: Viewer) -> object:
-        key, _ = await self._named(request, viewer)
-        return await self._planned(request, viewer, key, self.planner.of_form)
+    async def _form_plan(self, request: web.Request) -> web.StreamResponse:
+        return await self._planned(request, self.planner.of_form)
 
     async def _hub(self, request: web.Request, viewer: Viewer) -> object:
         key, visible = await self._named(request, viewer)
         return await hub_view(viewer, visible, *key)
 
-    async def _hub_plan(self, request: web.Request, viewer: Viewer) -> object:
-        key, _ = await self._named(request, viewer)
-        return await self._planned(request, viewer, key, self.planner.of_hub)
+    async def _hub_plan(self, request: web.Request) -> web.StreamResponse:
+        return await self._planned(request, self.planner.of_hub)
 
     async def _planned(
-        self,
-        request: web.Request,
-        viewer: Viewer,
-        key: ObjectKey,
-        plan: Callable[..., Awaitable[PlanView]],
-    ) -> object:
+        self, request: web.Request, plan: Callable[..., Awaitable[PlanView]]
+    ) -> web.StreamResponse:
+        viewer = await self.viewers.of(request)
+        key = ObjectKey(request.match_info["namespace"], request.match_info["name"])
         visible = await Visible.to(viewer, self.projection)
         if not query.flag(request, "progress"):
-            return await plan(viewer, visible, key)
+            return json_response(await plan(viewer, visible, key))
         return await send_plan(
             request,
             lambda report: plan(viewer, visible, key, report),
@@ -305,5 +311,5 @@ async def _healthy(_request: web.Request) -> web.Response:
     return json_response({"status": "ok"})
 
 
-async def _unknown(request: web.Request) -> web.Response:
-    raise web.HTTPNotFound(reason=f"There is no endpoint {request.path}.")
+async def _unknown(_request: web.Request) -> web.Response:
+    raise RequestRefused(404, "There is no such endpoint.")

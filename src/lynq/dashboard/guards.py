@@ -95,7 +95,9 @@ def guarded(timing: DashboardTiming, *, on_loopback: bool, has_tls: bool) -> Mid
         except TimeoutError:
             response = _error(504, "The answer took too long: try a smaller filter.")
         except Exception as error:  # noqa: BLE001 - a bug must not show values of rows
-            _log.error("request failed", path=request.path, traceback=error_location(error))
+            # The raw path: its control characters are escaped.
+            path = request.rel_url.raw_path
+            _log.error("request failed", path=path, traceback=error_location(error))
             response = _error(500, f"The dashboard has a bug: {type(error).__name__}. See its log.")
         if not response.prepared:
             response.headers.update(_HEADERS)

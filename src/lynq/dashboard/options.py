@@ -50,6 +50,10 @@ MAX_CHANGES: Final = 10_000
 """Changes that a stream can resume over."""
 MAX_CHANGED: Final = 200
 """Objects in one message of a stream; of more, the page is loaded again."""
+MAX_REQUESTS: Final = 6
+"""Requests of one user that are answered at the same time: as many as one browser sends."""
+MAX_USER_REQUESTS: Final = 60
+"""Requests of one user that are answered or wait."""
 MAX_PLANS: Final = 2
 """Plans that are computed at the same time, each of another user: a plan takes most of a core."""
 MAX_USER_PLANS: Final = 5

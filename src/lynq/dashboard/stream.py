@@ -54,9 +54,10 @@ class Streams:
         """
         if self._open.total() >= MAX_STREAMS or self._open[viewer.user] >= MAX_VIEWER_STREAMS:
             raise RequestRefused(429, "Too many pages are open: close some of them.")
-        await visible()
+        # Counted before anything is awaited: streams may open at once.
         self._open[viewer.user] += 1
         try:
+            await visible()
             return await self._send_changes(request, visible, seconds)
         finally:
             self._open[viewer.user] -= 1

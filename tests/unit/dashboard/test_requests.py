@@ -13,6 +13,8 @@ import aiohttp
 import pytest
 from aiohttp import web
 from multidict import CIMultiDict
+from structlog.testing import capture_logs
+from yarl import URL
 
 from dashboard_client import Clock, FakeClient
 from lynq.dashboard.app import App
@@ -22,7 +24,7 @@ from lynq.dashboard.types.details import PlanView
 from lynq.dashboard.viewers import Viewers
 from lynq.telemetry import Address
 from lynq.tls.context import CertificateFiles
-from waiting import eventually
+from waiting import eventually, stays
 
 PROXIED = DashboardOptions(
     auth=AuthMode.PROXY, trusted_proxies=(ipaddress.ip_network("127.0.0.0/8"),)
@@ -39,7 +41,8 @@ class Browser:
 
     async def get(self, path: str, *headers: tuple[str, str]) -> tuple[int, dict[str, Any]]:
         named = CIMultiDict(headers)
-        async with self.http.get(f"{self.url}/api/v2{path}", headers=named) as response:
+        url = URL(f"{self.url}/api/v2{path}", encoded=True)
+        async with self.http.get(url, headers=named) as response:
             return response.status, await response.json()
 
     async def login(self, token: str, scheme: str = "http") -> aiohttp.ClientResponse:
@@ -270,6 +273,43 @@ async def test_streams_are_counted_by_user_and_not_by_session() -> None:
             stream = http.get(f"{browser.url}/api/v2/stream", headers=cookie)
             statuses.append((await stack.enter_async_context(stream)).status)
     assert statuses == [200] * 20 + [429]
+
+
+async def test_streams_that_open_at_once_are_counted() -> None:
+    async with browsing(PROXIED) as browser, aiohttp.ClientSession() as http:
+        url, headers = f"{browser.url}/api/v2/stream", {"X-Forwarded-User": "eve"}
+        streams = await asyncio.gather(*(http.get(url, headers=headers) for _ in range(60)))
+        assert sorted(stream.status for stream in streams) == [200] * 20 + [429] * 40
+        for stream in streams:
+            stream.close()
+
+
+async def test_viewer_with_many_requests_leaves_room_for_others() -> None:
+    client = FakeClient("")
+    client.hubs = asyncio.Event()
+    async with browsing(PROXIED, client) as browser:
+        eve, ann = (("X-Forwarded-User", user) for user in ("eve", "ann"))
+        flood = [asyncio.ensure_future(browser.get("/hubs/a/b", eve)) for _ in range(90)]
+        await eventually(lambda: client.reads["eve"] > 5)
+        await stays(lambda: client.reads["eve"] == 6, seconds=0.3)
+        assert (await browser.get("/session", ann))[0] == 200
+        refused = [task.result()[0] for task in flood if task.done()]
+        assert refused == [429] * 30
+        client.hubs.set()
+        await asyncio.gather(*flood)
+
+
+async def test_text_of_a_path_is_in_no_header_and_in_no_log() -> None:
+    class Broken:
+        async def of_hub(self, *_: object) -> PlanView:
+            raise ValueError
+
+    async with browsing(OWN, planner=Broken()) as browser:
+        status, body = await browser.get("/a%0DSet-Cookie:%20b")
+        assert (status, body["error"]) == (404, "There is no such endpoint.")
+        with capture_logs() as logs:
+            assert (await browser.get("/hubs/a%1B%5B2Jb/c/plan"))[0] == 500
+        assert logs[0]["path"] == "/api/v2/hubs/a%1B%5B2Jb/c/plan"
 
 
 PLAN = "/api/v2/hubs/shop/hub/plan?progress=true"

@@ -6,6 +6,7 @@ from lynq.api import LynqHub, LynqNode
 from lynq.api.conditions import find_condition
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import LABEL_HUB, LABEL_UID
+from lynq.api.naming import is_label_value
 from lynq.api.reasons import ConditionType
 from lynq.core.explain.columns import columns_by_variable
 from lynq.core.guard.approval_request import held_nodes
@@ -149,7 +150,10 @@ async def _read_nodes(viewer: Viewer, key: ObjectKey, uids: tuple[str, ...]) -> 
     """Return one node of each row, read with the rights of the viewer."""
     nodes: dict[str, LynqNode] = {}
     for start in range(0, len(uids), _UIDS_PER_REQUEST):
-        part = ",".join(uid for uid in uids[start : start + _UIDS_PER_REQUEST] if uid)
+        # An edited node can have a uid that is none, which would be an invalid selector.
+        part = ",".join(filter(is_label_value, uids[start : start + _UIDS_PER_REQUEST]))
+        if not part:
+            continue
         labels = f"{LABEL_HUB}={key.name},{LABEL_UID} in ({part})"
         listed = await viewer.client.list(NODES, key.namespace, into=LynqNode, labels=labels)
         nodes |= {node.spec.uid: node for node in listed}

@@ -1,9 +1,6 @@
 """What the operator would change now: the plan, with the rights of the viewer."""
 
 import asyncio
-from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Final
 
@@ -11,11 +8,11 @@ from lynq.api import LynqForm, LynqHub
 from lynq.api.metadata import ObjectKey
 from lynq.controllers.options import Options
 from lynq.core.plan.changes import document
-from lynq.dashboard.guards import RequestRefused
 from lynq.dashboard.options import MAX_PLANS, MAX_USER_PLANS
 from lynq.dashboard.plan_stream import Report
 from lynq.dashboard.projection import FORMS, HUBS
 from lynq.dashboard.types.details import PlanProgress, PlanView
+from lynq.dashboard.user_slots import UserSlots
 from lynq.dashboard.viewers import Viewer
 from lynq.dashboard.views.objects import installation_key_of
 from lynq.dashboard.visible import Visible
@@ -29,40 +26,16 @@ def _unreported(_progress: PlanProgress) -> None:
     """Report no progress."""
 
 
-class PlanSlots:
-    """Lets few plans be computed at once, of each user one: the others wait.
+class Planner:
+    """Computes few plans at once, of each user one.
 
     A plan takes the whole event loop at times, and up to ten minutes.
     """
 
-    def __init__(self) -> None:
-        self._slots = asyncio.Semaphore(MAX_PLANS)
-        self._turns: dict[str, asyncio.Lock] = {}
-        self._plans: Counter[str] = Counter()
-
-    @asynccontextmanager
-    async def of(self, user: str) -> AsyncIterator[None]:
-        """Wait for a slot, and hold it; raises RequestRefused."""
-        if self._plans[user] >= MAX_USER_PLANS:
-            raise RequestRefused(429, "Too many of your plans are under way: close their pages.")
-        self._plans[user] += 1
-        turn = self._turns.setdefault(user, asyncio.Lock())
-        try:
-            # In this order: a user waits for a slot, or holds one, once.
-            async with turn, self._slots:
-                yield
-        finally:
-            self._plans[user] -= 1
-            if not self._plans[user]:
-                del self._plans[user], self._turns[user]
-
-
-class Planner:
-    """Computes plans."""
-
     def __init__(self, operator_namespace: str) -> None:
         self._operator_namespace = operator_namespace
-        self._slots = PlanSlots()
+        self._users = UserSlots(1, MAX_USER_PLANS, "plans")
+        self._slots = asyncio.Semaphore(MAX_PLANS)
 
     async def of_form(
         self, viewer: Viewer, visible: Visible, key: ObjectKey, report: Report = _unreported
@@ -95,7 +68,8 @@ class Planner:
         def planned(done: int, total: int) -> None:
             report(PlanProgress(phase="Planning", done=done, total=total))
 
-        async with self._slots.of(viewer.user):
+        # In this order: a user waits for one of the slots, or holds one, once.
+        async with self._users.of(viewer.user), self._slots:
             report(PlanProgress(phase="Reading"))
             secret = await installation_key_of(viewer.client, self._operator_namespace)
             simulation = Simulation(viewer.client, secret, Options(namespaces=namespaces))
