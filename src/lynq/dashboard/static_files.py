@@ -1,5 +1,9 @@
-"""The bundle of the pages, in memory: a path is looked up by name and never opened."""
+"""The bundle of the pages, in memory: a path is looked up by name and never opened.
 
+It is compressed once: pages need no login, and compressing for each request would cost a core.
+"""
+
+import gzip
 import hashlib
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -24,6 +28,7 @@ _MISSING: Final = (
 
 class _StaticFile(NamedTuple):
     body: bytes
+    compressed: bytes
     content_type: str
     etag: str
 
@@ -46,14 +51,15 @@ class StaticFiles:
         headers = {"ETag": file.etag, "Cache-Control": "no-cache"}
         if request.headers.get("If-None-Match") == file.etag:
             return web.Response(status=304, headers=headers)
-        response = web.Response(
-            body=file.body, headers={**headers, "Content-Type": file.content_type}
-        )
-        response.enable_compression()
-        return response
+        headers |= {"Content-Type": file.content_type, "Vary": "Accept-Encoding"}
+        if "gzip" not in request.headers.get("Accept-Encoding", ""):
+            return web.Response(body=file.body, headers=headers)
+        headers["Content-Encoding"] = "gzip"
+        return web.Response(body=file.compressed, headers=headers)
 
 
 def _file(name: str, body: bytes) -> _StaticFile:
     extension = name.rpartition(".")[2]
     digest = hashlib.sha256(body).hexdigest()[:16]
-    return _StaticFile(body, _TYPES.get(extension, "application/octet-stream"), f'"{digest}"')
+    content_type = _TYPES.get(extension, "application/octet-stream")
+    return _StaticFile(body, gzip.compress(body, mtime=0), content_type, f'"{digest}"')
