@@ -65,7 +65,7 @@ class Site:
 
     async def start(self) -> None:
         """Start the server."""
-        timing = DashboardTiming(grace=0.0, rights=0.5)
+        timing = DashboardTiming(grace=0.0, rights=0.5, heartbeat=2.0)
         address = Address("127.0.0.1", self.port)
         options = DashboardOptions(address=address, timing=timing, **self.options)
         config = load_config(kubeconfig=self.kubeconfig)

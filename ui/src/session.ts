@@ -1,8 +1,8 @@
 // The viewer: who is logged in, and what the server allows.
-import { signal } from "@preact/signals";
+import { effect, signal, untracked } from "@preact/signals";
 import { ApiError, fetchUrl, urls } from "./api";
 import type { SessionView } from "./api-types";
-import { startStream } from "./stream";
+import { startStream, streamState } from "./stream";
 
 export type Session =
   | { readonly state: "loading" }
@@ -18,6 +18,20 @@ const RETRY = 2_000;
 export function viewer(): SessionView | null {
   return session.value.state === "viewer" ? session.value.viewer : null;
 }
+
+/** Ask for a login if the stream has ended with its session: it would reconnect forever. */
+async function checkSession(): Promise<void> {
+  if (!viewer()) return;
+  try {
+    await fetchUrl(urls.session());
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 401) session.value = { state: "login" };
+  }
+}
+
+effect(() => {
+  if (streamState.value === "offline") void untracked(checkSession);
+});
 
 function enter(view: SessionView): void {
   session.value = { state: "viewer", viewer: view };
