@@ -106,7 +106,7 @@ def _cause(facts: ResourceFacts, desired: DesiredObject, context: PassContext) -
     if facts.was_written or (live is not None and live.is_deleting):
         return None
     if live is None:
-        is_done = facts.has_unknown_end and not context.is_requested
+        is_done = facts.is_applied_once_job and not context.is_requested
         return None if is_done or facts.is_completed else WriteCause.MISSING
     if is_orphan(live):
         return WriteCause.ORPHANED
@@ -336,7 +336,7 @@ def _missing(facts: ResourceFacts) -> ResourceOutcome:
     if facts.is_completed:
         message = "the Job has completed; it was deleted since, and is not created again"
         return _outcome(facts, ResourceState.READY, StateReason.READY, message)
-    if facts.has_unknown_end and not facts.was_written:
+    if facts.is_applied_once_job:
         return _outcome(facts, ResourceState.FAILED, StateReason.JOB_END_UNKNOWN, UNKNOWN_END)
     message = "the object was deleted right after it was applied; retrying after a back-off"
     return _outcome(facts, ResourceState.PROGRESSING, StateReason.HELD_BACK, message)

@@ -165,11 +165,10 @@ class ResourceFacts(Struct, frozen=True, kw_only=True):
         return self.record.is_completed or (self._is_job and is_ready)
 
     @property
-    def has_unknown_end(self) -> bool:
-        """Whether the object is a Once Job that was applied, is gone, and may have completed."""
+    def is_applied_once_job(self) -> bool:
+        """Whether the object is a Once Job that was applied. Without it, it may have completed."""
         is_once = self.resource.creation_policy is CreationPolicy.ONCE
-        is_gone = is_once and self._is_job and self.live is None and self.record.was_applied
-        return is_gone and not self.record.is_completed
+        return is_once and self._is_job and self.record.was_applied
 
     @property
     def _is_job(self) -> bool:
