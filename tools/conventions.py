@@ -8,7 +8,6 @@
 | a package facade shadows no module | `lynq.a.b` is either a module or a name |
 | a name of a facade has one import path | other packages import it from the facade only |
 | the core reads no clock | time is an argument |
-| a module has at most 400 lines | a longer one has two jobs |
 
 `lynq.template` follows Go's packages, whose type names repeat: its class names are not compared.
 """
@@ -26,7 +25,6 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 RETIRED_NAMES = Path(__file__).with_name("retired_names.toml")
-LONGEST_MODULE = 400
 _CLOCK = re.compile(r"\b(datetime\.now|datetime\.utcnow|date\.today|time\.(time|monotonic)\w*)\(")
 
 
@@ -77,7 +75,6 @@ def violations(source: Path, tests: Path | None = None) -> list[str]:
         *_class_names_with_two_homes(modules),
         *_facades(modules, others),
         *_clocks_in_core(modules),
-        *_long_modules(modules),
     ]
 
 
@@ -141,12 +138,6 @@ def _clocks_in_core(modules: Mapping[str, Module]) -> Iterator[str]:
     for module in modules.values():
         if module.name.startswith("lynq.core") and (match := _CLOCK.search(module.text)):
             yield f"{module.name}: reads a clock ({match[0]}…)"
-
-
-def _long_modules(modules: Mapping[str, Module]) -> Iterator[str]:
-    for module in modules.values():
-        if (lines := module.text.count("\n")) > LONGEST_MODULE:
-            yield f"{module.name}: {lines} lines, at most {LONGEST_MODULE}"
 
 
 def main() -> int:

@@ -80,7 +80,6 @@ def facade(module: str, name: str) -> str:
             {"lynq/core/a.py": "now = datetime.now(UTC)"},
             "lynq.core.a: reads a clock (datetime.now(…)",
         ),
-        ({"lynq/a.py": "pass\n" * 401}, "lynq.a: 401 lines, at most 400"),
     ],
 )
 def test_violation_is_reported(
