@@ -112,11 +112,13 @@ class Template:
         "needs",
         "slow",
         "source",
+        "tokens",
     )
 
     def __init__(self, source: str, limits: Limits = DEFAULT_LIMITS) -> None:
         try:
-            compiled = build(parse(source, FUNCTIONS.__contains__, limits))
+            parsed = parse(source, FUNCTIONS.__contains__, limits)
+            compiled = build(parsed)
         except RecursionError:
             # A long pipeline becomes nested calls, whose depth Python's compiler limits.
             raise TemplateError(ErrorKind.LIMIT, 1, 0, "nested too deep to compile") from None
@@ -126,6 +128,7 @@ class Template:
             message = f"internal error: {type(error).__name__}"
             raise TemplateError(ErrorKind.PARSE, 1, 0, message) from None
         self.source = source
+        self.tokens = parsed.tokens
         self.functions = compiled.functions
         self.needs = compiled.needs
         self.draws = bool(compiled.needs & Needs.RANDOM)

@@ -84,7 +84,8 @@ class _Parser:
                 self._tokens.fail(f"unexpected {node}")
             body.append(node)
         self._define(ROOT_NAME, body)
-        return tree.Template(self._source, self._defined.pop(ROOT_NAME), self._defined)
+        root = self._defined.pop(ROOT_NAME)
+        return tree.Template(self._source, root, self._defined, self._tokens.scanned)
 
     def _definition(self) -> None:
         context = "define clause"

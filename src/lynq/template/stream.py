@@ -20,6 +20,11 @@ class TokenStream:
         self._left = limit
         self.action_line = 0
 
+    @property
+    def scanned(self) -> int:
+        """The number of tokens that have been scanned."""
+        return self._limit - self._left
+
     def next(self) -> Token:
         """Return the next token."""
         if self._peeked:

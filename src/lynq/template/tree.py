@@ -224,3 +224,4 @@ class Template:
     source: str
     body: list[Node]
     defined: dict[str, list[Node]]
+    tokens: int

@@ -4,7 +4,7 @@ Paths are written as the API server writes them: `spec.services[0]`, and
 `labelsTemplate[app.kubernetes.io/name]` for a key that is not a plain word.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -27,6 +27,9 @@ MAX_DEPTH: Final = 200
 """How many levels a manifest may be nested; the template engine renders no more."""
 MAX_TEMPLATES: Final = 2000
 """How many different templates a form may have: each takes half a millisecond to compile."""
+MAX_TOKENS: Final = 64_000
+"""How many tokens all templates of a form may have together: eight times the limit of one."""
+_SPLIT: Final = "split the form"
 
 _BUILT_IN_VARIABLES: Final = frozenset({"uid", "activate", "hubId", "templateRef"})
 _DEPRECATED_VARIABLES: Final = frozenset({"hostOrUrl", "host"})
@@ -77,20 +80,40 @@ def is_too_deep(placed: PlacedResource) -> bool:
     return True
 
 
-def check_templates(resources: Iterable[PlacedResource], hub: HubSpec | None) -> Iterator[Problem]:
-    """Yield the problems of all templates; without a hub, unmapped variables are not reported."""
+class ValidationInterrupted(Exception):  # noqa: N818 - the form may be valid
+    """The time for a validation is over before its end."""
+
+
+def check_templates(
+    resources: Iterable[PlacedResource],
+    hub: HubSpec | None,
+    may_continue: Callable[[], bool] = lambda: True,
+) -> Iterator[Problem]:
+    """Yield the problems of all templates; without a hub, unmapped variables are not reported.
+
+    Raises ValidationInterrupted as soon as `may_continue` returns False.
+    """
     uses: dict[str, _VariableUse] = {}
+    tokens = 0
     resources = tuple(resources)
     if _count_templates(resources) > MAX_TEMPLATES:
-        yield Problem("spec", f"has more than {MAX_TEMPLATES} different templates: split the form")
+        yield Problem("spec", f"has more than {MAX_TEMPLATES} different templates: {_SPLIT}")
         return
     for placed in resources:
         for text in templates_of(placed):
+            if not may_continue():
+                raise ValidationInterrupted
+            if tokens > MAX_TOKENS:
+                yield Problem("spec", f"templates have more than {MAX_TOKENS:,} tokens: {_SPLIT}")
+                return
             try:
+                tokens += compile_template(text.source).tokens
                 yield from _check_functions(placed, text)
                 for variable in referenced_variables(text.source):
                     uses.setdefault(variable, _VariableUse()).paths.append(text.path)
             except TemplateError as error:
+                # A character is a token at most.
+                tokens += len(text.source)
                 yield _parse_problem(placed, text, error)
     yield from _check_variables(uses, hub)
 

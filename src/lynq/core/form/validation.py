@@ -16,6 +16,7 @@ from lynq.api.text import and_more
 from lynq.core.form.templates import (
     MAX_DEPTH,
     PlacedResource,
+    ValidationInterrupted,
     check_templates,
     is_too_deep,
     placed_resources,
@@ -50,16 +51,25 @@ _AUTOSCALER: Final = "HorizontalPodAutoscaler"
 
 
 def validate_form(
-    spec: FormSpec, *, hub: HubSpec | None, check_ignore_field: CheckIgnoreField
+    spec: FormSpec,
+    *,
+    hub: HubSpec | None,
+    check_ignore_field: CheckIgnoreField,
+    may_continue: Callable[[], bool] = lambda: True,
 ) -> tuple[Problem, ...]:
-    """Return all problems of a form; `hub` is None if the hub does not exist yet."""
+    """Return all problems of a form; `hub` is None if the hub does not exist yet.
+
+    Raises ValidationInterrupted as soon as `may_continue` returns False.
+    """
     resources = tuple(placed_resources(spec))
     problems = [*_check_hub_id(spec), *_check_graph(spec)]
     for placed in resources:
+        if not may_continue():
+            raise ValidationInterrupted
         problems += _check_resource(placed, check_ignore_field)
     problems += check_autoscalers(resources)
     problems += _check_namespaces(resources)
-    return (*problems, *check_templates(resources, hub))
+    return (*problems, *check_templates(resources, hub, may_continue))
 
 
 def hub_not_found(spec: FormSpec, kind: ProblemKind = ProblemKind.ERROR) -> Problem:

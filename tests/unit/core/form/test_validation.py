@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from lynq.api import CreationPolicy, FormSpec
 from lynq.api.events import EventReason
 from lynq.api.problems import summary
-from lynq.core.form.validation import hub_not_found
-from unit.core.form.forms import BODY, error_texts, form, problems, resource
+from lynq.core.form.templates import ValidationInterrupted
+from lynq.core.form.validation import hub_not_found, validate_form
+from unit.core.form.forms import BODY, error_texts, form, no_slash, problems, resource
 
 BAD = "{{ .uid | nope }}"
 WRONG = 'line 1: function "nope" not defined'
@@ -232,3 +233,25 @@ def test_error_that_the_go_operator_accepts_is_limited_to_its_resource(
     parts: dict[str, Any], expected: str
 ) -> None:
     assert [problem.resource for problem in problems(form(resource("a", **parts)))] == [expected]
+
+
+def test_templates_of_a_form_have_a_budget_of_tokens() -> None:
+    # 1,001 tokens each, or a token that is not closed: a failing template counts, too.
+    for text in ("{{ .uid }} " * 200, "{{ .uid }} " * 200 + "{{ nope"):
+        data = {f"k{number}": f"{number} {text}" for number in range(70)}
+        config_map = resource(spec={**BODY, "data": data})
+        last = error_texts(form(config_map))[-1]
+        assert last == "spec: templates have more than 64,000 tokens: split the form"
+    within = {f"k{number}": "{{ .uid }} " * 200 for number in range(50)}
+    assert error_texts(form(resource(spec={**BODY, "data": within}))) == []
+
+
+def test_validation_ends_when_it_may_not_continue() -> None:
+    calls = iter((True, True, False))
+    with pytest.raises(ValidationInterrupted):
+        validate_form(
+            form(resource("a"), resource("b")),
+            hub=None,
+            check_ignore_field=no_slash,
+            may_continue=lambda: next(calls),
+        )
