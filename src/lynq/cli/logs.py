@@ -6,7 +6,7 @@ from lynq.cli.connection import Cluster, cluster_command
 from lynq.cli.lookup import find_node
 from lynq.cli.operator_pods import operator_pods
 from lynq.cli.output import print_note
-from lynq.inspection.evidence import PODS
+from lynq.kube.resource import PODS
 
 
 @click.command()

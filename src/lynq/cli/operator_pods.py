@@ -6,11 +6,10 @@ from typing import Any, Final
 from lynq.cli.connection import Cluster
 from lynq.cli.exit_codes import CommandError
 from lynq.cli.lookup import denial_of
-from lynq.inspection.evidence import PODS
 from lynq.kube import Resource
 from lynq.kube.errors import Forbidden
+from lynq.kube.resource import PODS, SERVICES
 
-SERVICES: Final = Resource("", "v1", "Service", "services", namespaced=True)
 _SELECTOR: Final = "app.kubernetes.io/name=lynq"
 _METRICS: Final = "metrics"
 

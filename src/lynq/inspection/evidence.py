@@ -12,11 +12,10 @@ from lynq.core.explain.node import root_entries
 from lynq.core.node.objects import ObjectRef, ref_of
 from lynq.kube import Client, Discovery, Resource
 from lynq.kube.errors import Forbidden, NotFound, UnknownKind
-from lynq.kube.resource import EVENTS, resource_of
+from lynq.kube.resource import EVENTS, PODS, resource_of
 
 HUBS: Final = resource_of(LynqHub.definition)
 FORMS: Final = resource_of(LynqForm.definition)
-PODS: Final = Resource("", "v1", "Pod", "pods", namespaced=True)
 _WORKLOADS: Final = frozenset({"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"})
 _MAX_OBJECTS: Final = 20
 """Objects that are read for one node; further ones are explained by the status alone."""

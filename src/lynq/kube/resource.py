@@ -88,6 +88,8 @@ def resource_of(definition: Definition) -> Resource:
 NAMESPACES = Resource("", "v1", "Namespace", "namespaces", namespaced=False)
 CONFIG_MAPS = Resource("", "v1", "ConfigMap", "configmaps", namespaced=True)
 SECRETS = Resource("", "v1", "Secret", "secrets", namespaced=True)
+PODS = Resource("", "v1", "Pod", "pods", namespaced=True)
+SERVICES = Resource("", "v1", "Service", "services", namespaced=True)
 EVENTS = Resource("", "v1", "Event", "events", namespaced=True)
 LEASES = Resource("coordination.k8s.io", "v1", "Lease", "leases", namespaced=True)
 CUSTOM_RESOURCE_DEFINITIONS = Resource(
