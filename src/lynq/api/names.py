@@ -47,6 +47,11 @@ LABEL_NODE_NAMESPACE: Final = "lynq.sh/node-namespace"
 LABEL_ORPHANED: Final = "lynq.sh/orphaned"
 """`"true"` on an object that was retained when it was no longer desired."""
 
+# Label of a pod of the operator.
+
+LABEL_WEBHOOK_PATH: Final = "lynq.sh/webhook-path"
+"""`secret` on a pod that answers webhooks at paths with a secret part; older versions do not."""
+
 # Annotations that users set.
 
 ANNOTATION_APPROVE_DELETION: Final = "lynq.sh/approve-deletion"

@@ -21,7 +21,7 @@ from lynq.kube.config import SERVICE_ACCOUNT
 from lynq.kube.errors import KubeError
 from lynq.sources.settings import MIB
 from lynq.telemetry.logs import configure
-from lynq.tls.context import CertificateFiles
+from lynq.tls.context import CertificateFiles, ClientCA
 
 if TYPE_CHECKING:
     from lynq.webhooks import Webhooks
@@ -82,6 +82,7 @@ def _admission(flags: Mapping[str, Any]) -> "Webhooks | None":
         secret=flags["webhook_secret_name"],
         namespace=flags["webhook_namespace"] or own_namespace(),
         configuration_prefix=flags["webhook_configuration_prefix"],
+        client_ca=ClientCA(Path(path)) if (path := flags["webhook_client_ca_file"]) else None,
     )
 
 

@@ -120,6 +120,15 @@ _WEBHOOKS: Final = (
         "rotates certificates of its own CA.",
     ),
     click.option(
+        "--webhook-client-ca-file",
+        type=click.Path(dir_okay=False),
+        default="",
+        metavar="PATH",
+        help="File with the CA of client certificates. With it, the webhooks answer only clients "
+        "with a certificate of this CA: configure one in the API server. Use a CA that issues "
+        "nothing else.",
+    ),
+    click.option(
         "--webhook-service-name",
         default="lynq-webhook-service",
         show_default=True,

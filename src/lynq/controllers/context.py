@@ -176,11 +176,6 @@ class CachedClusterView:
         """The hosts that hubs may not connect to."""
         return self._context.options.denied_hosts
 
-    @property
-    def key(self) -> KeyState:
-        """The installation key, which seeds the random values of templates."""
-        return self._context.key
-
     def covers(self, namespace: str) -> bool:
         """Return whether the namespace is watched, and its hubs and nodes are listed."""
         watched = self._context.options.namespaces

@@ -7,7 +7,7 @@ the lease reconciles. Errors that end the process, such as a lost lease, are rai
 import asyncio
 import signal
 import sys
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
@@ -23,7 +23,7 @@ import structlog
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from lynq.api import LynqNode
-from lynq.api.installation_key import InstallationKey
+from lynq.api.installation_key import InstallationKey, KeyState
 from lynq.controllers.context import CachedClusterView, ControllerContext
 from lynq.controllers.decoding import Unreadable
 from lynq.controllers.installation_key import KEY_SECRET, KeyLoader
@@ -48,9 +48,16 @@ class AdmissionFactory(Protocol):
     """Creates the webhook server. `lynq.webhooks` implements it and must not be imported here."""
 
     def serve(
-        self, client: Client, view: CachedClusterView, registry: CollectorRegistry
+        self,
+        client: Client,
+        view: CachedClusterView,
+        registry: CollectorRegistry,
+        key: Callable[[], KeyState],
     ) -> AdmissionServer:
-        """Return the server, to be entered with `async with`, and register its metrics."""
+        """Return the server, to be entered with `async with`, and register its metrics.
+
+        `key` returns the installation key, of which the secret part of the paths is derived.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,8 +141,7 @@ class Process:
             )
         )
         # Not fenced: every replica serves admission requests.
-        admission, view = settings.admission, CachedClusterView(self.context)
-        self._admission = admission.serve(client, view, self.registry) if admission else None
+        self._admission = self._admission_server(client)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until `stop` is set; return within five seconds after that."""
@@ -169,6 +175,12 @@ class Process:
                 task.cancel()
         if not leading.cancelled():
             leading.result()
+
+    def _admission_server(self, client: Client) -> AdmissionServer | None:
+        if self._settings.admission is None:
+            return None
+        view = CachedClusterView(self.context)
+        return self._settings.admission.serve(client, view, self.registry, lambda: self.context.key)
 
     async def _synced_nodes(self) -> list[LynqNode | Unreadable]:
         await self.context.nodes.cache.synced()

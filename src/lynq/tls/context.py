@@ -88,11 +88,35 @@ def load_key_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> No
 
 
 @dataclass(frozen=True, slots=True)
+class ClientCA:
+    """The PEM file of the CAs whose certificates clients of a server must have."""
+
+    path: Path
+
+    def version(self) -> tuple[int, int]:
+        """Return a value that changes when the file is replaced; raises OSError."""
+        stat = self.path.stat()
+        return stat.st_mtime_ns, stat.st_ino
+
+    def demand(self, context: ssl.SSLContext) -> None:
+        """Let a server context demand a certificate of these CAs; raises CertificateError."""
+        try:
+            context.load_verify_locations(cafile=self.path)
+        except OSError as error:  # ssl.SSLError is an OSError
+            reason = error.strerror or type(error).__name__
+            raise CertificateError(f"client CA {self.path}: {reason}") from error
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        context.verify_mode = ssl.CERT_REQUIRED
+
+
+@dataclass(frozen=True, slots=True)
 class CertificateFiles:
     """The PEM files of a server's certificate and private key."""
 
     certificate: Path
     key: Path
+    client_ca: ClientCA | None = None
+    """None: clients need no certificate."""
 
     def context(self) -> ssl.SSLContext:
         """Return a server context with the current content; raises CertificateError."""
@@ -104,11 +128,14 @@ class CertificateFiles:
             raise CertificateError(
                 f"certificate {self.certificate} with key {self.key}: {reason}"
             ) from error
+        if self.client_ca:
+            self.client_ca.demand(context)
         return context
 
     def version(self) -> tuple[int, ...]:
         """Return a value that changes when one of the files is replaced."""
-        stats = [path.stat() for path in (self.certificate, self.key)]
+        clients = (self.client_ca.path,) if self.client_ca else ()
+        stats = [path.stat() for path in (self.certificate, self.key, *clients)]
         return tuple(number for stat in stats for number in (stat.st_mtime_ns, stat.st_ino))
 
 
@@ -142,10 +169,12 @@ def server_context_from_files(files: CertificateFiles) -> ssl.SSLContext:
     return context
 
 
-def server_context_from_pair(pair: "KeyPair") -> ssl.SSLContext:
+def server_context_from_pair(pair: "KeyPair", client_ca: ClientCA | None = None) -> ssl.SSLContext:
     """Return a server context with a certificate that is only in memory."""
     context = _empty_server_context()
     load_key_pair(context, pair.certificate_pem, pair.key_pem)
+    if client_ca:
+        client_ca.demand(context)
     return context
 
 
@@ -159,9 +188,14 @@ def self_signed_server_context() -> ssl.SSLContext:
     return server_context_from_pair(create_self_signed("lynq", ("localhost",), validity))
 
 
-def dynamic_server_context(current: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
+def dynamic_server_context(
+    current: Callable[[], ssl.SSLContext], client_ca: ClientCA | None = None
+) -> ssl.SSLContext:
     """Return a server context that uses the context returned by `current` at each handshake."""
     context = _empty_server_context()
+    if client_ca:
+        # Whether a certificate is demanded is decided before the other context is selected.
+        client_ca.demand(context)
     _delegate(context, current)
     return context
 

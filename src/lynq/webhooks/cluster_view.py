@@ -6,7 +6,6 @@ from typing import Protocol
 
 from lynq.api import DeletionPolicy, HubSpec, LynqNode
 from lynq.api.denied_hosts import DeniedHosts
-from lynq.api.installation_key import KeyState
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_PROTECT
 from lynq.api.node_metadata import is_protected
@@ -21,10 +20,6 @@ class ClusterView(Protocol):
     def denied_hosts(self) -> DeniedHosts:
         """The hosts that hubs may not connect to."""
 
-    @property
-    def key(self) -> KeyState:
-        """The installation key, which seeds the random values of templates."""
-
     def covers(self, namespace: str) -> bool:
         """Return whether the namespace is watched, and its hubs and nodes are listed."""
 
@@ -36,6 +31,29 @@ class ClusterView(Protocol):
 
     def nodes_of_form(self, key: ObjectKey) -> Sequence[LynqNode] | None:
         """Return the nodes that were rendered from a form; None if not all of them are known."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoCaches:
+    """The view for a caller that may be anyone: the object alone decides."""
+
+    denied_hosts: DeniedHosts
+
+    def covers(self, _namespace: str) -> bool:
+        """Return False."""
+        return False
+
+    def hub(self, _key: ObjectKey) -> None:
+        """Return None."""
+        return
+
+    def nodes_of_hub(self, _key: ObjectKey) -> None:
+        """Return None."""
+        return
+
+    def nodes_of_form(self, _key: ObjectKey) -> None:
+        """Return None."""
+        return
 
 
 @dataclass(frozen=True, slots=True)

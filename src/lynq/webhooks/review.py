@@ -30,6 +30,12 @@ MAX_WARNINGS: Final = 15
 # The status of every denial, as in controller-runtime: scripts look for `(Forbidden)`.
 _DENIED: Final = {"status": "Failure", "code": HTTPStatus.FORBIDDEN, "reason": "Forbidden"}
 
+_UNAVAILABLE: Final = {
+    "status": "Failure",
+    "code": HTTPStatus.SERVICE_UNAVAILABLE,
+    "reason": "ServiceUnavailable",
+}
+
 
 class ReviewError(ValueError):
     """A request that cannot be decoded; the message quotes no value of it."""
@@ -81,6 +87,8 @@ class AdmissionDenied:
     """The reason of a denial."""
 
     message: str
+    retry_after: int = 0
+    """Seconds after which the client may send the request again; client-go and kubectl do so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +126,7 @@ def encode_response(request: AdmissionRequest, response: AdmissionResponse) -> b
     """Encode the response to a request."""
     body: dict[str, Any] = {"uid": request.uid, "allowed": response.denial is None}
     if response.denial:
-        body["status"] = {**_DENIED, "message": response.denial.message}
+        body["status"] = _status(response.denial)
     elif response.patch:
         body["patchType"] = "JSONPatch"
         body["patch"] = base64.b64encode(msgspec.json.encode(response.patch)).decode()
@@ -127,6 +135,13 @@ def encode_response(request: AdmissionRequest, response: AdmissionResponse) -> b
     return msgspec.json.encode(
         {"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": body}
     )
+
+
+def _status(denial: AdmissionDenied) -> dict[str, Any]:
+    if not denial.retry_after:
+        return {**_DENIED, "message": denial.message}
+    details = {"retryAfterSeconds": denial.retry_after}
+    return {**_UNAVAILABLE, "message": denial.message, "details": details}
 
 
 def limit_warnings(warnings: Iterable[str]) -> list[str]:

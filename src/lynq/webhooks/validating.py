@@ -10,7 +10,6 @@ An object that is being deleted, or whose spec does not change, is not validated
 finalizer of an object that was created before a rule could not be removed.
 """
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -19,9 +18,8 @@ from typing import Final, TypeAlias
 import msgspec
 from msgspec import Raw
 
-from lynq.api import FormSpec, HubSpec, LynqForm, LynqHub, LynqNode, Metadata
+from lynq.api import FormSpec, HubSpec, LynqNode
 from lynq.api.denied_hosts import DeniedHosts
-from lynq.api.installation_key import KeyState
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_PROTECT
 from lynq.api.nesting import depth_checked
@@ -46,16 +44,22 @@ from lynq.webhooks.review import (
 )
 
 Validation: TypeAlias = Callable[[], AdmissionResponse]
-"""Returns the response; may be called in a thread."""
+"""Returns the response; may be called in a thread. Raises ValidationInterrupted."""
 
-_BLAST_RADIUS_SECONDS: Final = 0.15
-"""Processor time for the warning of a form: kubectl waits for it."""
+MayContinue: TypeAlias = Callable[[], bool]
+"""Returns whether there is time left for a validation; called in its thread."""
 
 _SHOWN: Final = 100
 """Number of problems that a denial lists."""
 
 
-def admit_hub(request: AdmissionRequest, view: ClusterView) -> Validation:
+def _always() -> bool:
+    return True
+
+
+def admit_hub(
+    request: AdmissionRequest, view: ClusterView, _may_continue: MayContinue = _always
+) -> Validation:
     """Return the validation of a request for a hub."""
     if request.operation == "DELETE":
         return _deletion(request, view.nodes_of_hub)
@@ -66,7 +70,9 @@ def admit_hub(request: AdmissionRequest, view: ClusterView) -> Validation:
     return partial(_hub_response, spec, _old_spec(request), find_problems)
 
 
-def admit_form(request: AdmissionRequest, view: ClusterView) -> Validation:
+def admit_form(
+    request: AdmissionRequest, view: ClusterView, may_continue: MayContinue = _always
+) -> Validation:
     """Return the validation of a request for a form."""
     if request.operation == "DELETE":
         return _deletion(request, view.nodes_of_form)
@@ -75,14 +81,20 @@ def admit_form(request: AdmissionRequest, view: ClusterView) -> Validation:
         return _allow
     hub = view.hub(ObjectKey(request.namespace, _hub_id(spec)))
     is_missing = hub is None and view.covers(request.namespace)
-    validate = partial(_response, partial(_form_problems, spec, hub, hub_is_missing=is_missing))
+    find_problems = partial(
+        _form_problems, spec, hub, hub_is_missing=is_missing, may_continue=may_continue
+    )
+    validate = partial(_response, find_problems)
     nodes = view.nodes_of_form(ObjectKey(request.namespace, request.name))
-    if hub is None or not nodes:
+    old_spec = _old_spec(request)
+    if old_spec is None or not nodes:
         return validate
-    return partial(_with_blast_radius, validate, request, spec, hub=hub, nodes=nodes, key=view.key)
+    return partial(_with_blast_radius, validate, request.name, old_spec, spec, nodes=len(nodes))
 
 
-def admit_node(request: AdmissionRequest, _view: ClusterView) -> Validation:
+def admit_node(
+    request: AdmissionRequest, _view: ClusterView, _may_continue: MayContinue = _always
+) -> Validation:
     """Return the validation of a request for a node; only deletions are validated."""
     if request.operation != "DELETE":
         return _allow
@@ -148,40 +160,29 @@ def _decode_old_hub(spec: Raw) -> HubSpec | None:
 
 
 def _form_problems(
-    spec: Raw, hub: HubSpec | None, *, hub_is_missing: bool = False
+    spec: Raw, hub: HubSpec | None, *, hub_is_missing: bool, may_continue: MayContinue
 ) -> tuple[Problem, ...]:
     form = decode_spec(spec, FormSpec)
-    problems = validate_form(form, hub=hub, check_ignore_field=path_problem)
+    problems = validate_form(
+        form, hub=hub, check_ignore_field=path_problem, may_continue=may_continue
+    )
     if hub_is_missing and form.hub_id:
         return (*problems, hub_not_found(form, ProblemKind.WARNING))
     return problems
 
 
 def _with_blast_radius(
-    validate: Validation,
-    request: AdmissionRequest,
-    spec: Raw,
-    *,
-    hub: HubSpec,
-    nodes: Sequence[LynqNode],
-    key: KeyState,
+    validate: Validation, form: str, old_spec: Raw, spec: Raw, *, nodes: int
 ) -> AdmissionResponse:
     """Add a warning that counts the objects which a valid form changes."""
     response = validate()
     if response.denial:
         return response
-    form_spec = decode_spec(spec, FormSpec)
-    hub_metadata = Metadata(name=form_spec.hub_id, namespace=request.namespace)
-    form_metadata = Metadata(name=request.name, namespace=request.namespace)
-    started = time.thread_time()
-    radius = blast_radius(
-        LynqHub(metadata=hub_metadata, spec=hub),
-        LynqForm(metadata=form_metadata, spec=form_spec),
-        nodes,
-        key,
-        may_continue=lambda: time.thread_time() - started < _BLAST_RADIUS_SECONDS,
-    )
-    warning = radius.warning(request.name)
+    try:
+        old = decode_spec(old_spec, FormSpec)
+    except SpecError:
+        return response
+    warning = blast_radius(old, decode_spec(spec, FormSpec), nodes).warning(form)
     return replace(response, warnings=(*response.warnings, warning)) if warning else response
 
 

@@ -13,7 +13,7 @@ import yaml
 
 from lynq.api import HubSpec, LynqForm, LynqHub, LynqNode
 from lynq.api.denied_hosts import NONE_DENIED, DeniedHosts
-from lynq.api.installation_key import NO_KEY, KeyState
+from lynq.api.installation_key import InstallationKey
 from lynq.api.metadata import ObjectKey
 from lynq.kube import Client, Resource
 from lynq.kube.errors import ApiError
@@ -23,6 +23,8 @@ from lynq.webhooks.authorization import Authorize, authorize_secrets
 from lynq.webhooks.certificates.ca import Lifetimes
 from lynq.webhooks.certificates.rotation import RotatedCertificates, WebhookService
 from lynq.webhooks.certificates.secret import CONFIGURATIONS
+from lynq.webhooks.configurations import WebhookPaths
+from lynq.webhooks.paths import secret_part
 from waiting import eventually
 
 MANIFESTS = Path(__file__).parents[3] / "deploy/kustomize/webhook/manifests.yaml"
@@ -33,6 +35,7 @@ HUBS, FORMS, NODES = (
 )
 MUTATING, VALIDATING = CONFIGURATIONS.values()
 Object = dict[str, Any]
+KEY = InstallationKey(b"k" * 32)
 
 
 @dataclass
@@ -52,10 +55,6 @@ class Caches:
     spec: HubSpec | None = None
     nodes: Sequence[LynqNode] = field(default_factory=list)
     denied_hosts: DeniedHosts = NONE_DENIED
-
-    @property
-    def key(self) -> KeyState:
-        return NO_KEY
 
     def covers(self, namespace: str) -> bool:
         return bool(namespace)
@@ -102,7 +101,15 @@ class Admission:
         )
         authorize = authorize or partial(authorize_secrets, self.client)
         address = Address("127.0.0.1", 0)
-        async with WebhookServer(address, certificates, self.caches, authorize) as server:
+        client = client or self.client
+        async with WebhookServer(
+            address,
+            certificates,
+            self.caches,
+            authorize,
+            key=lambda: KEY,
+            paths=WebhookPaths(client, self.service, lambda: secret_part(KEY)),
+        ) as server:
             async with asyncio.timeout(20):
                 await server.listening()
             yield server

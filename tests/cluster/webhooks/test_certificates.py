@@ -297,6 +297,8 @@ async def test_permissions_of_the_role_suffice(admission: Admission) -> None:
         ("watch", "secrets", "webhook-server-cert"),
         ("create", admission.namespace, "secrets"),
         ("replace", "secrets", "webhook-server-cert"),
+        ("watch", "services", "hooks"),
+        ("watch", "pods", "status.phase!=Succeeded,status.phase!=Failed"),
         *(
             (verb, f"{kind}webhookconfigurations", f"{kind}-webhook-configuration")
             for verb in ("get", "patch", "watch")

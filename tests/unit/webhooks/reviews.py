@@ -16,7 +16,6 @@ from lynq.api import (
     ResourceStatus,
 )
 from lynq.api.denied_hosts import NONE_DENIED, DeniedHosts
-from lynq.api.installation_key import NO_KEY, KeyState
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import GROUP, VERSION
 from lynq.webhooks.review import AdmissionRequest, GroupVersionKind
@@ -105,10 +104,6 @@ class Caches:
     spec: HubSpec | None = None
     nodes: Sequence[LynqNode] = field(default_factory=list)
     denied_hosts: DeniedHosts = NONE_DENIED
-
-    @property
-    def key(self) -> KeyState:
-        return NO_KEY
 
     def covers(self, namespace: str) -> bool:
         return self.synced and namespace == "prod"

@@ -14,12 +14,14 @@ from msgspec import json
 from prometheus_client import CollectorRegistry
 
 from certificates import Authority
+from lynq.api.installation_key import InstallationKey
 from lynq.telemetry import Address, ListenError
 from lynq.telemetry.exposition import collect_families, render_families
 from lynq.tls.context import CertificateError, CertificateFiles
 from lynq.webhooks import WebhookServer
 from lynq.webhooks import server as server_module
 from lynq.webhooks.certificates.rotation import FileCertificates
+from lynq.webhooks.paths import secret_part
 from lynq.webhooks.review import AdmissionDenied, AdmissionRequest
 from unit.webhooks.reviews import (
     FORM,
@@ -35,6 +37,7 @@ from waiting import eventually
 
 ANY = Address("127.0.0.1", 0)
 VALIDATE_HUB = "/validate-operator-lynq-sh-v1-lynqhub"
+KEY = InstallationKey(b"k" * 32)
 
 
 async def author_may_get(
@@ -69,7 +72,7 @@ async def server(
     files: FileCertificates, registry: CollectorRegistry
 ) -> AsyncIterator[WebhookServer]:
     async with WebhookServer(
-        ANY, files, Caches(), author_may_get, registry=registry, body_seconds=0.3
+        ANY, files, Caches(), author_may_get, key=lambda: KEY, registry=registry, body_seconds=0.3
     ) as server:
         await server.listening()
         yield server
@@ -138,7 +141,8 @@ async def test_hub_is_denied_to_an_author_without_its_secrets(
     for username, allowed in (("mallory", False), ("alice", True)):
         user = {"username": username, "groups": ["a"], "extra": {"scopes": ["x"]}}
         body = body_of(HUB, "CREATE", object=an_object(spec), userInfo=user)
-        assert (await review(session, server, VALIDATE_HUB, body))["allowed"] is allowed
+        path = f"{VALIDATE_HUB}/{secret_part(KEY)}"
+        assert (await review(session, server, path, body))["allowed"] is allowed
 
 
 @pytest.mark.parametrize(
@@ -163,7 +167,7 @@ async def test_too_large_body_is_not_read(
     session: aiohttp.ClientSession, server: WebhookServer
 ) -> None:
     status, text = await post(session, server, VALIDATE_HUB, BytesIO(b" " * 8 * 1024 * 1024))
-    assert (status, text) == (413, "the body exceeds 7340032 bytes\n")
+    assert (status, text) == (413, "the body exceeds 3407872 bytes\n")
 
 
 async def test_incomplete_body_times_out(
@@ -250,7 +254,7 @@ async def test_server_reports_a_problem_until_it_listens(
             return await files.context()
 
     slow = Slow()
-    async with WebhookServer(ANY, slow, Caches(), author_may_get) as server:
+    async with WebhookServer(ANY, slow, Caches(), author_may_get, key=lambda: KEY) as server:
         assert server.problem == "webhooks: there is no certificate yet"
         slow.has_one.set()
         await eventually(lambda: not server.problem)
@@ -260,7 +264,7 @@ async def test_server_reports_a_problem_until_it_listens(
 async def test_missing_certificate_cancels_the_block(tmp_path: Path) -> None:
     missing = FileCertificates(CertificateFiles(tmp_path / "tls.crt", tmp_path / "tls.key"))
     with pytest.RaisesGroup(pytest.RaisesExc(CertificateError, match=r"tls\.crt")):
-        async with WebhookServer(ANY, missing, Caches(), author_may_get):
+        async with WebhookServer(ANY, missing, Caches(), author_may_get, key=lambda: KEY):
             await asyncio.sleep(60)
 
 
@@ -268,11 +272,11 @@ async def test_port_in_use_cancels_the_block(
     server: WebhookServer, files: FileCertificates
 ) -> None:
     with pytest.RaisesGroup(pytest.RaisesExc(ListenError, match="the webhook server cannot")):
-        async with WebhookServer(server.address, files, Caches(), author_may_get):
+        async with WebhookServer(server.address, files, Caches(), author_may_get, key=lambda: KEY):
             await asyncio.sleep(60)
 
 
 async def test_exception_of_the_block_is_not_wrapped(files: FileCertificates) -> None:
     with pytest.raises(KeyError):
-        async with WebhookServer(ANY, files, Caches(), author_may_get):
+        async with WebhookServer(ANY, files, Caches(), author_may_get, key=lambda: KEY):
             raise KeyError("mine")

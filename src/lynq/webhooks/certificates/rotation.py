@@ -21,6 +21,7 @@ from lynq.kube.errors import AlreadyExists, Conflict, KubeError
 from lynq.kube.resource import SECRETS
 from lynq.tls.context import (
     CertificateFiles,
+    ClientCA,
     dynamic_server_context,
     server_context_from_files,
     server_context_from_pair,
@@ -71,6 +72,11 @@ class WebhookService:
     """The Secret with the certificates; cert-manager's default has the same name."""
 
     @property
+    def reference(self) -> tuple[str, str]:
+        """Namespace and name, as a clientConfig refers to the Service."""
+        return self.namespace, self.service
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The names that the certificate is issued for; the API server verifies the first."""
         host = f"{self.service}.{self.namespace}"
@@ -85,6 +91,7 @@ class RotatedCertificates:
         client: Client,
         service: WebhookService,
         *,
+        client_ca: ClientCA | None = None,
         lifetimes: Lifetimes | None = None,
         check_interval: float = CHECK_INTERVAL,
         clock: Callable[[], datetime] = _utc_now,
@@ -93,6 +100,7 @@ class RotatedCertificates:
         self._injector = CABundleInjector(
             client, service.prefix, service.namespace, service.service
         )
+        self._client_ca = client_ca
         self._names = service.names
         self._lifetimes = lifetimes or Lifetimes()
         self._check_interval = check_interval
@@ -107,6 +115,7 @@ class RotatedCertificates:
         self._must_check = True
         self._state: CertificateState | None = None
         self._context: ssl.SSLContext | None = None
+        self._client_ca_version: tuple[int, int] | None = None
         self._has_certificate = asyncio.Event()
         self._logged_error = ""
         self.problem = "there is no certificate yet"
@@ -114,7 +123,7 @@ class RotatedCertificates:
     async def context(self) -> ssl.SSLContext:
         """Wait for the first certificate; the context always uses the latest one."""
         await self._has_certificate.wait()
-        return dynamic_server_context(self._current_context)
+        return dynamic_server_context(self._current_context, self._client_ca)
 
     async def run(self) -> None:
         """Check when there is a reason, until cancelled."""
@@ -180,14 +189,25 @@ class RotatedCertificates:
 
     def _use(self, state: CertificateState) -> None:
         if self._state is None or state.serving.certificate != self._state.serving.certificate:
-            self._context = server_context_from_pair(state.serving)
+            self._context = self._new_context(state)
         self._state = state
         self.problem = ""
         self._has_certificate.set()
 
+    def _new_context(self, state: CertificateState) -> ssl.SSLContext:
+        if self._client_ca:
+            self._client_ca_version = self._client_ca.version()
+        return server_context_from_pair(state.serving, self._client_ca)
+
     def _current_context(self) -> ssl.SSLContext:
-        if self._context is None:
+        if self._context is None or self._state is None:
             raise RuntimeError("the first certificate must be awaited")
+        try:
+            if self._client_ca and self._client_ca.version() != self._client_ca_version:
+                self._context = self._new_context(self._state)
+        except OSError as error:
+            # The replacement is incomplete, or the file is gone.
+            _log.warning("client CA not reloaded, keeping the previous one", error=str(error))
         return self._context
 
     def _report(self, error: str) -> None:
