@@ -213,6 +213,7 @@ def test_release_name_is_used_in_names_and_arguments() -> None:
     assert service["name"] == "second-lynq-webhook-service"
     role = one(objects, "Role", "second-lynq-webhook-role")
     assert role["rules"][1]["resourceNames"] == ["second-lynq-webhook-server-cert"]
+    assert role["rules"][2]["resourceNames"] == ["second-lynq-webhook-service"]
     assert "--installation-key-secret=second-lynq-installation-key" in manager(objects)["args"]
     role = one(objects, "Role", "second-lynq-installation-key-role")
     assert role["rules"][1]["resourceNames"] == ["second-lynq-installation-key"]
@@ -280,7 +281,13 @@ def test_cert_manager_issues_certificate_when_enabled() -> None:
     for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
         annotations = one(objects, kind)["metadata"]["annotations"]
         assert annotations == {"cert-manager.io/inject-ca-from": "lynq-system/lynq-serving-cert"}
-    assert "lynq-webhook-role" not in names(objects, "Role", "ClusterRole")
+    rules = one(objects, "Role", "lynq-webhook-role")["rules"]
+    assert [rule["resources"] for rule in rules] == [["services"], ["pods"]]
+    rules = one(objects, "ClusterRole", "lynq-webhook-role")["rules"]
+    assert [rule["resources"] for rule in rules] == [
+        ["mutatingwebhookconfigurations"],
+        ["validatingwebhookconfigurations"],
+    ]
     certificate_values = {"issuerName": "corp", "issuerKind": "ClusterIssuer", "duration": "48h"}
     other = chart(
         {"certManager": {"enabled": True}, "webhook": {"certificate": certificate_values}}
@@ -294,6 +301,8 @@ def test_cert_manager_issues_certificate_when_enabled() -> None:
 def test_disabled_webhooks_leave_no_objects() -> None:
     objects = chart({"webhook": {"enabled": False}, "certManager": {"enabled": True}})
     assert not [obj for obj in objects if "webhook" in obj["metadata"]["name"]]
+    labels = one(objects, "Deployment")["spec"]["template"]["metadata"]["labels"]
+    assert "lynq.sh/webhook-path" not in labels
     assert names(objects, "Certificate", "Issuer") == []
 
 

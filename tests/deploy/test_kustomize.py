@@ -90,7 +90,7 @@ def test_selector_matches_go_operator() -> None:
     deployment = one(kustomized(), "Deployment")
     assert deployment["spec"]["selector"] == {"matchLabels": LABELS}
     assert deployment["metadata"]["labels"].items() >= LABELS.items()
-    assert pod()["metadata"]["labels"] == LABELS
+    assert pod()["metadata"]["labels"] == {**LABELS, "lynq.sh/webhook-path": "secret"}
     assert pod()["spec"]["terminationGracePeriodSeconds"] == 10
 
 
