@@ -399,3 +399,46 @@ async def test_rolling_update_and_its_undo_refuse_no_form(installation: Installa
             assert installation.refused == []
             assert min(balancer.requests.values()) > 5
     await installation.remove_pod("undone")
+
+
+async def test_path_is_written_where_cert_manager_writes_the_bundle(
+    installation: Installation,
+) -> None:
+    await installation.create_pod("new", NEW)
+    async with installation.replica() as server:
+        installation.port = port_of(server)
+        await installation.create_service()
+        async with installation.configured():
+            name, resource = next(iter(installation.names.items()))
+            annotations = {"cert-manager.io/inject-ca-from": "ops/serving-cert"}
+            patch = {"metadata": {"annotations": annotations}}
+            await installation.admission.client.patch(resource, name, patch)
+            path = str(installation.folder / "webhooks.yaml")
+            await installation.run_kubectl("apply", "-f", path)
+            await eventually(partial(installation.has_paths, secret_part(KEY)))
+    await installation.remove_pod("new")
+
+
+async def test_largest_objects_of_etcd_are_reviewed(installation: Installation) -> None:
+    def large(letter: str) -> Object:
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"x": letter * 1_400_000}}
+        return installation.admission.in_namespace(form("large", spec=body))
+
+    await installation.create_pod("new", NEW)
+    async with installation.replica() as server:
+        installation.port = port_of(server)
+        await installation.create_service()
+        async with installation.configured():
+            await eventually(partial(installation.has_paths, secret_part(KEY)))
+            await eventually(installation.denies)
+            client, namespace = installation.admission.client, installation.admission.namespace
+            stored = await client.create(FORMS, large("a"))
+            version = {"metadata": stored["metadata"]}
+            await client.replace(FORMS, large("b") | version)
+            # A larger object is not stored: the limit is that of etcd.
+            too_large = form("huge", labelsTemplate={"x": "y" * 1_600_000})
+            with pytest.raises(ApiError) as raised:
+                await client.create(FORMS, installation.admission.in_namespace(too_large))
+            assert "webhook" not in raised.value.status.message, raised.value.status.message
+            await client.delete(FORMS, "large", namespace)
+    await installation.remove_pod("new")

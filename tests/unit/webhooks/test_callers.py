@@ -2,7 +2,9 @@
 
 import asyncio
 import json as stdlib_json
+import os
 import ssl
+import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -296,6 +298,49 @@ async def test_flood_of_bodies_is_answered_with_429_and_does_not_stop_the_api_se
         assert response["allowed"] is True
         end.set()
     assert sorted(task.result()[0] for task in flood) == [200] * 2 + [429] * 38
+
+
+FLOOD = """
+import asyncio, ssl, sys
+
+async def send(port, path, body):
+    tls = ssl.create_default_context()
+    tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=tls)
+    head = f"POST {path} HTTP/1.1\\r\\nHost: x\\r\\nContent-Length: {len(body) + 1}\\r\\n\\r\\n"
+    writer.write(head.encode() + body)
+    print((await reader.readline()).split()[1].decode(), flush=True)
+
+async def main():
+    port, path, body = int(sys.argv[1]), sys.argv[2], b"x" * 3_300_000
+    await asyncio.gather(*(send(port, path, body) for _ in range(60)))
+
+asyncio.run(main())
+"""
+
+
+def resident_mib() -> float:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+async def test_flood_of_large_bodies_takes_bounded_memory(servers: Servers) -> None:
+    async with servers.caller(Caches(), body_seconds=1.5) as caller:
+        before = peak = resident_mib()
+        port = str(caller.server.address.port)
+        flood = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", FLOOD, port, FORM_PATH, stdout=asyncio.subprocess.PIPE
+        )
+        done = asyncio.create_task(flood.communicate())
+        while not done.done():
+            peak = max(peak, resident_mib())
+            await asyncio.sleep(0.01)
+        statuses = (await done)[0].decode().split()
+        # Two bodies of 3.2 MiB fit into the 8 MiB at a time; they are never complete.
+        assert set(statuses) == {"408", "429"}
+        assert statuses.count("429") > 40
+        # 60 bodies are 190 MiB. Each connection has buffers of its own.
+        assert peak - before < 80
 
 
 async def test_429_names_the_delay(servers: Servers) -> None:
