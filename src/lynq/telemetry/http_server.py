@@ -32,29 +32,27 @@ class _ServerLog(logging.LoggerAdapter[logging.Logger]):
         super().log(logging.DEBUG if is_malformed else level, msg, *args, **kwargs)
 
 
-class Listener:
-    """Serves GET requests by path, or POST requests with bodies of a bounded size."""
+def app_runner(app: web.Application, *, handler_cancellation: bool = False) -> web.AppRunner:
+    """Return what serves an application, for every server of the project."""
+    return web.AppRunner(
+        app,
+        access_log=None,
+        logger=_ServerLog(server_logger),
+        shutdown_timeout=_SHUTDOWN_TIMEOUT,
+        handler_cancellation=handler_cancellation,
+    )
 
-    def __init__(
-        self,
-        name: str,
-        address: Address,
-        handlers: Mapping[str, Handler],
-        *,
-        max_body: int | None = None,
-    ) -> None:
+
+class Listener:
+    """Serves GET requests by path."""
+
+    def __init__(self, name: str, address: Address, handlers: Mapping[str, Handler]) -> None:
         self._name = name
         self._bind_address = address
         # Never 0, which means "no limit" to aiohttp.
-        app = web.Application(client_max_size=max_body or 1)
-        route = web.get if max_body is None else web.post
-        app.router.add_routes([route(path, handler) for path, handler in handlers.items()])
-        self._runner = web.AppRunner(
-            app,
-            access_log=None,
-            logger=_ServerLog(server_logger),
-            shutdown_timeout=_SHUTDOWN_TIMEOUT,
-        )
+        app = web.Application(client_max_size=1)
+        app.router.add_routes([web.get(path, handler) for path, handler in handlers.items()])
+        self._runner = app_runner(app)
 
     async def start(self, tls: ssl.SSLContext | None = None) -> None:
         """Start listening; raises ListenError."""
@@ -64,9 +62,8 @@ class Listener:
             await web.TCPSite(self._runner, host, port, ssl_context=tls).start()
         except OSError as error:
             await self._runner.cleanup()
-            raise ListenError(
-                f"the {self._name} server cannot listen on {self._bind_address}: {_reason(error)}"
-            ) from error
+            where = f"the {self._name} server cannot listen on {self._bind_address}"
+            raise ListenError(f"{where}: {listen_problem(error)}") from error
 
     async def stop(self) -> None:
         """Stop listening."""
@@ -120,7 +117,8 @@ class HttpServer:
         return self._listener.address
 
 
-def _reason(error: OSError) -> str:
+def listen_problem(error: OSError) -> str:
+    """Return why a server cannot listen, without the address."""
     # The event loop's own text repeats the address. The numbers of getaddrinfo are not errno.
     if error.errno and not isinstance(error, socket.gaierror):
         return os.strerror(error.errno).lower()

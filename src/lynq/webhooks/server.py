@@ -31,12 +31,12 @@ from lynq.api.node_metadata import is_deleting
 from lynq.core.form.templates import ValidationInterrupted
 from lynq.kube.errors import error_location
 from lynq.telemetry import Address
-from lynq.telemetry.http_server import Listener
 from lynq.webhooks.authorization import Authorize
 from lynq.webhooks.certificates.rotation import Certificates
 from lynq.webhooks.cluster_view import ClusterView, NoCaches
 from lynq.webhooks.configurations import WebhookPaths
 from lynq.webhooks.defaulting import Defaults, form_defaults, hub_defaults
+from lynq.webhooks.listener import WebhookListener
 from lynq.webhooks.metrics import WebhookMetrics
 from lynq.webhooks.paths import is_secret_part, static_path
 from lynq.webhooks.review import (
@@ -167,7 +167,7 @@ class WebhookServer:
             for path, route in _routes().items()
             for served in (path, f"{path}/{{{_PART}}}")
         }
-        self._listener = Listener("webhook", address, handlers, max_body=MAX_BODY)
+        self._listener = WebhookListener(address, handlers, max_body=MAX_BODY)
         self._group = asyncio.TaskGroup()
         self._tasks: list[asyncio.Task[None]] = []
         self._is_listening = asyncio.Event()
@@ -245,6 +245,8 @@ class WebhookServer:
         # A body that announces a larger size is not read.
         if size > MAX_BODY:
             return _too_large()
+        if is_verified:
+            self._listener.verified(request)
         level = self._verified if is_verified else self._unverified
         with level.hold(size) as has_room:
             if not has_room:

@@ -22,7 +22,7 @@ from lynq.controllers.manager import ProcessSettings
 from lynq.controllers.options import Options, Shard
 from lynq.kube import LeaseLost
 from lynq.telemetry import Address, ListenError
-from lynq.tls.context import CertificateFiles
+from lynq.tls.context import CertificateFiles, ClientCA
 from lynq.webhooks import Webhooks
 
 
@@ -157,6 +157,12 @@ def test_certificate_in_the_default_directory_is_used(stand_in: Manager, tmp_pat
     (folder / "tls.crt").touch()
     files = CertificateFiles(folder / "tls.crt", folder / "tls.key")
     assert settings(stand_in).admission == Webhooks(certificate=files)
+
+
+def test_webhooks_may_demand_client_certificates(stand_in: Manager) -> None:
+    assert settings(stand_in, "--webhook-client-ca-file=").admission == Webhooks()
+    parsed = settings(stand_in, "--webhook-client-ca-file=/ca.crt")
+    assert parsed.admission == Webhooks(client_ca=ClientCA(Path("/ca.crt")))
 
 
 def test_denied_hosts_are_parsed(stand_in: Manager) -> None:
