@@ -31,9 +31,8 @@ from msgspec import field
 from lynq.api import Metadata
 from lynq.api.names import LABEL_WEBHOOK_PATH
 from lynq.api.wire import Wire
-from lynq.kube import Backoff, Client, Informer, PartialObject, Patch
+from lynq.kube import Backoff, Client, Informer, InformerPhase, PartialObject, Patch
 from lynq.kube.errors import KubeError, NotFound
-from lynq.kube.informer import InformerPhase
 from lynq.kube.resource import PODS, SERVICES
 from lynq.webhooks.certificates.rotation import WebhookService
 from lynq.webhooks.certificates.secret import CONFIGURATIONS
