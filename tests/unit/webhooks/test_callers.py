@@ -368,6 +368,7 @@ async def test_idle_connections_of_strangers_yield_to_the_api_server(servers: Se
     async with servers.caller(Caches()) as caller:
         path = f"{HUB_PATH}/{secret_part(KEY)}"
         assert (await caller.review(path, hub_creation()))["allowed"] is True
+        (ours,) = caller.server._listener._connections.values()
         address = (caller.server.address.host, caller.server.address.port)
         # They send nothing, not even a handshake.
         idle = [await asyncio.open_connection(*address) for _ in range(MAX_CONNECTIONS + 20)]
@@ -375,6 +376,8 @@ async def test_idle_connections_of_strangers_yield_to_the_api_server(servers: Se
             await eventually(lambda: sum(reader.at_eof() for reader, _ in idle) >= 20)
             assert sum(reader.at_eof() for reader, _ in idle) < 30
             # The connection of the API server is still there, and a new one finds room.
+            assert ours.is_verified
+            assert not ours.is_closed
             assert (await caller.review(path, hub_creation()))["allowed"] is True
             tls = ssl.create_default_context(cadata=servers.authority.certificate.decode())
             async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=tls)) as fresh:
