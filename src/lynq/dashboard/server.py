@@ -16,9 +16,8 @@ from lynq.kube import Client, ClusterConfig
 from lynq.kube.credentials import StaticCredentials
 from lynq.kube.errors import KubeError
 from lynq.telemetry import Address, ListenError, is_loopback
+from lynq.telemetry.http_server import app_runner
 from lynq.tls.context import server_context_from_files
-
-_SHUTDOWN = 1.0
 
 
 def check_options(options: DashboardOptions) -> None:
@@ -48,12 +47,7 @@ async def running_dashboard(
     async with Client.connect(config) as own, Client.connect(anonymous) as guest:
         projection = Projection(own, options.namespace)
         app = App.of(options, projection, Viewers(options, own, guest), own)
-        runner = web.AppRunner(
-            app.application(),
-            access_log=None,
-            shutdown_timeout=_SHUTDOWN,
-            handler_cancellation=True,
-        )
+        runner = runner_of(app)
         watch = asyncio.ensure_future(projection.run())
         await runner.setup()
         try:
@@ -65,6 +59,11 @@ async def running_dashboard(
             await runner.cleanup()
             watch.cancel()
             await asyncio.gather(watch, return_exceptions=True)
+
+
+def runner_of(app: App) -> web.AppRunner:
+    """Return what serves an application."""
+    return app_runner(app.application(), handler_cancellation=True)
 
 
 async def _start(runner: web.AppRunner, options: DashboardOptions) -> None:

@@ -1,6 +1,7 @@
 """Requests of strangers, of other sites, and of viewers who take more than their share."""
 
 import asyncio
+import gzip
 import ipaddress
 import json
 from collections.abc import AsyncIterator
@@ -20,6 +21,7 @@ from dashboard_client import Clock, FakeClient
 from lynq.dashboard.app import App
 from lynq.dashboard.options import AuthMode, DashboardOptions, DashboardTiming
 from lynq.dashboard.projection import Projection
+from lynq.dashboard.server import runner_of
 from lynq.dashboard.types.details import PlanView
 from lynq.dashboard.viewers import Viewers
 from lynq.telemetry import Address
@@ -81,7 +83,7 @@ async def dashboard(
     viewers = Viewers(options, fake, fake, clock)
     app = App.of(options, Projection(fake), viewers, fake)
     app = replace(app, planner=cast("Any", planner or app.planner))
-    runner = web.AppRunner(app.application(), shutdown_timeout=0.1, handler_cancellation=True)
+    runner = runner_of(app)
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -119,6 +121,17 @@ async def test_wrong_logins_of_an_address_are_limited() -> None:
         assert (await browser.login("ann-1")).status == 429
         clock.now += 60.0
         assert (await browser.login("ann-1")).status == 200
+
+
+async def test_compressed_body_is_not_expanded() -> None:
+    client = FakeClient()
+    async with browsing(TOKEN, client) as browser:
+        body = gzip.compress(json.dumps({"token": "ann-1"}).encode())
+        headers = {"Origin": browser.url, "Content-Encoding": "gzip"}
+        path = f"{browser.url}/api/v2/login"
+        async with browser.http.post(path, data=body, headers=headers) as response:
+            assert response.status == 400
+    assert client.identified == 0
 
 
 async def test_valid_logins_are_not_limited() -> None:

@@ -1,13 +1,15 @@
-"""The HTTP server: what its log has, and what it has not."""
+"""The HTTP server: what its log has, and the bodies that it takes."""
 
 import asyncio
+import gzip
 import logging
 
+import aiohttp
 import pytest
 from aiohttp import web
 
 from lynq.telemetry import Address
-from lynq.telemetry.http_server import Listener
+from lynq.telemetry.http_server import Listener, app_runner
 
 
 async def send(listener: Listener, request: bytes) -> bytes:
@@ -44,3 +46,31 @@ async def test_only_errors_of_the_server_are_logged(
         await listener.stop()
     assert status in answer.split(b"\r\n")[0]
     assert len(caplog.records) == lines
+
+
+async def test_compressed_body_is_not_expanded() -> None:
+    """A few bytes of a stranger would else cost the event loop a thousand times as many."""
+    bodies = []
+
+    async def receive(request: web.Request) -> web.Response:
+        bodies.append(await request.read())
+        return web.Response()
+
+    app = web.Application(client_max_size=1000)
+    app.router.add_post("/", receive)
+    runner = app_runner(app)
+    await runner.setup()
+    sent = gzip.compress(b"0" * 100_000)
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        host, port = runner.addresses[0][:2]
+        async with (
+            aiohttp.ClientSession() as http,
+            http.post(
+                f"http://{host}:{port}/", data=sent, headers={"Content-Encoding": "gzip"}
+            ) as response,
+        ):
+            assert response.status == 200
+    finally:
+        await runner.cleanup()
+    assert bodies == [sent]
