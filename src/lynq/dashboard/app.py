@@ -21,6 +21,8 @@ from lynq.dashboard.guards import (
     check_action,
     guarded,
     json_response,
+    security_headers,
+    sent,
 )
 from lynq.dashboard.legacy import LegacyApi
 from lynq.dashboard.login_limit import LoginLimit
@@ -96,6 +98,7 @@ class App:
         has_tls = self.options.certificate is not None
         guard = guarded(self.options.timing, on_loopback=on_loopback, has_tls=has_tls)
         app = web.Application(middlewares=[guard], client_max_size=MAX_BODY)
+        app.on_response_prepare.append(security_headers(has_tls=has_tls))
         app.router.add_get("/healthz", _healthy)
         app.router.add_get("/readyz", self._ready)
         app.router.add_post(f"{_API}/login", self._login)
@@ -132,7 +135,8 @@ class App:
         async def handle(request: web.Request) -> web.StreamResponse:
             viewer = await self.viewers.of(request)
             async with self.users.of(viewer.user):
-                return json_response(await view(request, viewer))
+                # Also while it is sent: an answer that is not read takes memory.
+                return await sent(request, json_response(await view(request, viewer)))
 
         return handle
 

@@ -11,6 +11,7 @@
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -99,19 +100,38 @@ def guarded(timing: DashboardTiming, *, on_loopback: bool, has_tls: bool) -> Mid
             path = request.rel_url.raw_path
             _log.error("request failed", path=path, traceback=error_location(error))
             response = _error(500, f"The dashboard has a bug: {type(error).__name__}. See its log.")
-        if not response.prepared:
-            response.headers.update(_HEADERS)
-            # A browser would use TLS for all ports of this machine.
-            if has_tls and not is_loopback(_host(request.host)):
-                response.headers["Strict-Transport-Security"] = _ALWAYS_TLS
         return response
 
     return guard
 
 
-def security_headers() -> dict[str, str]:
-    """Return the headers of a response that is sent while it is computed."""
-    return dict(_HEADERS)
+def security_headers(*, has_tls: bool) -> Callable[[web.Request, web.StreamResponse], Any]:
+    """Return what adds the headers of every response."""
+
+    async def add(request: web.Request, response: web.StreamResponse) -> None:
+        response.headers.update(_HEADERS)
+        # With localhost, a browser would use TLS for all ports of this machine.
+        if has_tls and not is_loopback(_host(request.host)):
+            response.headers["Strict-Transport-Security"] = _ALWAYS_TLS
+
+    return add
+
+
+async def sent(request: web.Request, response: web.Response) -> web.Response:
+    """Send a response and return it; a client that does not read it in time is cut off."""
+    try:
+        await response.prepare(request)
+        await response.write_eof()
+    except BaseException:
+        abort(request)
+        raise
+    return response
+
+
+def abort(request: web.Request) -> None:
+    """Close the connection of a request without the rest of its response."""
+    if request.transport is not None:
+        request.transport.abort()
 
 
 def _limit(request: web.Request, timing: DashboardTiming) -> float | None:

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 from aiohttp import web
 
-from lynq.dashboard.guards import EXPECTED_ERRORS, error_message, security_headers
+from lynq.dashboard.guards import EXPECTED_ERRORS, abort, error_message
 from lynq.dashboard.options import DashboardTiming
 from lynq.dashboard.types.details import PlanMessage, PlanProgress, PlanView
 
@@ -48,15 +48,18 @@ async def send_plan(
         await asyncio.wait({plan}, timeout=timing.coalesce)
         if plan.done() and plan.exception():
             plan.result()
-        response = web.StreamResponse(headers=security_headers() | {"Cache-Control": "no-store"})
+        response = web.StreamResponse(headers={"Cache-Control": "no-store"})
         response.content_type = CONTENT_TYPE
         response.headers["X-Accel-Buffering"] = "no"
         await response.prepare(request)
         while not plan.done():
             # Also without news: a write notices that the client is gone.
-            await _write(response, PlanMessage(progress=progress))
+            await _write(response, PlanMessage(progress=progress), timing.slow_client)
             await asyncio.wait({plan}, timeout=timing.coalesce)
-        await _write(response, _outcome(plan))
+        await _write(response, _outcome(plan), timing.slow_client)
+    except ConnectionError:
+        # The client is gone, or does not read.
+        abort(request)
     finally:
         plan.cancel()
         await asyncio.gather(plan, return_exceptions=True)
@@ -79,5 +82,9 @@ async def _limited(work: Awaitable[PlanView], seconds: float) -> PlanView:
         return await work
 
 
-async def _write(response: web.StreamResponse, message: PlanMessage) -> None:
-    await response.write(msgspec.json.encode(message) + b"\n")
+async def _write(response: web.StreamResponse, message: PlanMessage, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await response.write(msgspec.json.encode(message) + b"\n")
+    except TimeoutError:
+        raise ConnectionError from None

@@ -15,7 +15,7 @@ import msgspec
 from aiohttp import web
 
 from lynq.api.metadata import ObjectKey
-from lynq.dashboard.guards import RequestRefused, security_headers
+from lynq.dashboard.guards import RequestRefused, abort
 from lynq.dashboard.options import (
     MAX_CHANGED,
     MAX_STREAMS,
@@ -66,7 +66,7 @@ class Streams:
     async def _send_changes(
         self, request: web.Request, visible: GetVisible, seconds: float | None
     ) -> web.StreamResponse:
-        response = web.StreamResponse(headers=security_headers())
+        response = web.StreamResponse()
         response.content_type = "text/event-stream"
         response.headers["Cache-Control"] = "no-store"
         response.headers["X-Accel-Buffering"] = "no"
@@ -89,8 +89,7 @@ class Streams:
                     await self._write(response, ": alive\n\n")
         except (KubeError, Unauthenticated, ConnectionError, TimeoutError):
             # The client is gone or too slow, or its token has expired: it connects again.
-            if request.transport is not None:
-                request.transport.abort()
+            abort(request)
         return response
 
     async def _has_changed(self, revision: int) -> bool:

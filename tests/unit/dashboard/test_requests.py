@@ -312,6 +312,29 @@ async def test_viewer_with_many_requests_leaves_room_for_others() -> None:
         await asyncio.gather(*flood)
 
 
+async def test_unread_answers_are_bounded_and_end() -> None:
+    # Each answer is far larger than what the sockets take.
+    options = replace(PROXIED, context="x" * 20_000_000, timing=DashboardTiming(request=1.0))
+    async with browsing(options) as browser, AsyncExitStack() as stack:
+        url, headers = f"{browser.url}/api/v2/session", {"X-Forwarded-User": "eve"}
+        unread = [
+            await stack.enter_async_context(browser.http.get(url, headers=headers))
+            for _ in range(6)
+        ]
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.3):
+                await browser.http.get(url, headers=headers)
+
+        async def is_answered() -> bool:
+            async with browser.http.get(url, headers=headers) as response:
+                return response.status == 200 and len(await response.read()) > 20_000_000
+
+        await eventually(is_answered)
+        # The first one made room.
+        with pytest.raises(aiohttp.ClientPayloadError):
+            await unread[0].read()
+
+
 async def test_text_of_a_path_is_in_no_header_and_in_no_log() -> None:
     class Broken:
         async def of_hub(self, *_: object) -> PlanView:
