@@ -24,7 +24,8 @@ COOKIE: Final = "lynq_session"
 SECURE_COOKIE: Final = "__Host-lynq_session"
 """The name over HTTPS: browsers take such a cookie only from this host, and only over HTTPS."""
 _MAX_TOKEN: Final = 16 * 1024
-_MAX_HEADER: Final = 4096
+_MAX_HEADER: Final = 32 * 1024
+"""Characters of all groups, or of a user; aiohttp takes 8 KiB in one header."""
 _SYSTEM: Final = "system:"
 _NO_USER: Final = "Log in at the proxy in front of the dashboard."
 
