@@ -29,6 +29,15 @@ NamespacePattern = Annotated[
     str, Meta(min_length=1, max_length=63, pattern="^[a-z0-9*]([-a-z0-9*]*[a-z0-9*])?$")
 ]
 
+ClusterKind = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=253,
+        pattern=r"^[A-Z][A-Za-z0-9]*(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$",
+    ),
+]
+
 
 class Rollout(Wire, frozen=True, kw_only=True):
     """Limits of the rollout of a changed form."""
@@ -70,6 +79,12 @@ class FormSpec(ResourceLists, frozen=True, kw_only=True):
     """Namespaces that targetNamespace may render to, by name or with * for any characters, for
     example tenant-*. A resource in another namespace fails. The form's own namespace is always
     allowed. An empty list allows every namespace that the operator allows."""
+
+    allowed_cluster_kinds: tuple[ClusterKind, ...] = ()
+    """Cluster-scoped kinds that resources may have, each as Kind or Kind.group, for example
+    Namespace or PriorityClass.scheduling.k8s.io. A resource of another cluster-scoped kind fails.
+    An empty list allows every kind that the operator allows, or only Namespace if allowedNamespaces
+    is set."""
 
 
 class RolloutPhase(StrEnum):

@@ -92,7 +92,8 @@ class ConditionReason(StrEnum):
     RECONCILE_COMPLETE = "ReconcileComplete"
     """All applicable resources are applied."""
     WAITING_FOR_HUB = "WaitingForHub"
-    """The node is not signed by the operator: nothing is applied until its hub has restored it."""
+    """The node is not signed by the operator: nothing is applied until its hub has restored it. Or
+    no hub wrote it, and --allow-standalone-nodes is false."""
     WAITING_FOR_KEY = "WaitingForKey"
     """The installation key is missing: signatures cannot be checked, and nothing is applied. Hub,
     Ready: no node is written or deleted."""

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from lynq.api import HubSpec, LynqForm, LynqHub
 from lynq.api.activate import ACTIVE
+from lynq.api.built_in_kinds import CLUSTER_KINDS, KindName
 from lynq.api.crds import to_yaml
 from lynq.api.problems import refused_resources
 from lynq.cli.exit_codes import CommandError
@@ -19,8 +20,6 @@ from lynq.cli.row_file import read_rows, read_variables
 from lynq.core.hub.row_values import RowLike
 from lynq.core.preview.excerpt import underlined
 from lynq.core.preview.render import (
-    CLUSTER_KINDS,
-    KindName,
     NodePreview,
     Preview,
     PreviewError,

@@ -17,6 +17,7 @@ from lynq.cli.goflags import GoCommand
 from lynq.cli.runflags import run_flags
 from lynq.controllers.manager import ProcessSettings
 from lynq.controllers.options import Options, Shard
+from lynq.core.object_limits import group_kind_problem
 from lynq.kube.config import SERVICE_ACCOUNT
 from lynq.kube.errors import KubeError
 from lynq.sources.settings import MIB
@@ -113,17 +114,27 @@ def _options(flags: Mapping[str, Any]) -> Options:
         sqlite_directory=flags["sqlite_dir"],
         max_read_bytes=flags["max_read_mib"] * MIB,
         denied_hosts=_denied_hosts(flags["deny_source_hosts"]),
-        namespaces=_namespaces(flags["watch_namespaces"]),
-        allowed_namespaces=_namespaces(flags["allowed_namespaces"]),
+        namespaces=_names(flags["watch_namespaces"]),
+        allowed_namespaces=_names(flags["allowed_namespaces"]),
+        allowed_cluster_kinds=_cluster_kinds(flags["allowed_cluster_kinds"]),
+        denied_namespace_labels=_names(flags["denied_namespace_labels"]),
+        allows_standalone_nodes=flags["allow_standalone_nodes"],
         requires_service_account=flags["require_service_account"],
         shard=_shard(flags["shard"]),
         scratch_directory=Path(flags["scratch_dir"]) if flags["scratch_dir"] else None,
     )
 
 
-def _namespaces(text: str) -> tuple[str, ...]:
+def _names(text: str) -> tuple[str, ...]:
     # Without duplicates: a namespace that is watched twice would count its nodes twice.
     return tuple(dict.fromkeys(name for part in text.split(",") if (name := part.strip())))
+
+
+def _cluster_kinds(text: str) -> tuple[str, ...]:
+    kinds = _names(text)
+    if problem := next(filter(None, map(group_kind_problem, kinds)), ""):
+        raise _invalid("--allowed-cluster-kinds", problem)
+    return kinds
 
 
 def _denied_hosts(text: str) -> DeniedHosts:

@@ -201,9 +201,29 @@ _CONTROLLERS: Final = (
         metavar="NAME,PREFIX-*",
         help="Namespaces allowed as targetNamespace besides that of the form. Default: all.",
     ),
+    click.option(
+        "--allowed-cluster-kinds",
+        default="",
+        metavar="KIND,KIND.GROUP",
+        help="Cluster-scoped kinds allowed in forms, such as Namespace or "
+        "PriorityClass.scheduling.k8s.io. Default: all, or with --allowed-namespaces only "
+        "Namespace.",
+    ),
+    click.option(
+        "--denied-namespace-labels",
+        default="",
+        metavar="KEY,PREFIX/*",
+        help="Labels that Namespaces of forms may not have, such as "
+        "pod-security.kubernetes.io/*. Default: none.",
+    ),
     _boolean(
         "--require-service-account",
         "Apply no resources of forms without a serviceAccountName.",
+    ),
+    _boolean(
+        "--allow-standalone-nodes",
+        "Carry out LynqNodes that users create without a LynqHub.",
+        default=True,
     ),
     click.option(
         "--installation-key-secret",

@@ -24,6 +24,7 @@ from lynq.controllers.timing import Timing
 from lynq.core.hub.node_counts import FleetCounts
 from lynq.core.node.objects import ObjectIdentity, contested_objects
 from lynq.core.node.origin import NodeOrigin, OriginRule, origin_of
+from lynq.core.object_limits import ObjectLimits
 from lynq.core.readiness.rules import EvaluateReadiness, evaluate_readiness
 from lynq.kube import Client, RuntimeMetrics
 from lynq.telemetry import OperatorMetrics
@@ -175,6 +176,11 @@ class CachedClusterView:
     def denied_hosts(self) -> DeniedHosts:
         """The hosts that hubs may not connect to."""
         return self._context.options.denied_hosts
+
+    @property
+    def limits(self) -> ObjectLimits:
+        """The objects that nodes may write."""
+        return self._context.options.limits
 
     def covers(self, namespace: str) -> bool:
         """Return whether the namespace is watched, and its hubs and nodes are listed."""

@@ -1,4 +1,6 @@
-"""Selects the client for a node's objects, and checks their namespaces.
+"""Selects the client for a node's objects, and checks whether the node may write and delete them.
+
+`lynq.core.object_limits` and `lynq.core.node.service_account` decide; this module reads the caches.
 
 A form can name a service account. The node's objects are then written and deleted as that account,
 with its permissions only. The form's `serviceAccountName` counts and not the node's annotation:
@@ -13,29 +15,17 @@ that every form allows. A node whose hub does not exist writes nothing there eit
 is still valid, and a user may have created it again.
 """
 
-from collections.abc import Iterable
-from fnmatch import fnmatchcase
-from typing import Final
+from functools import partial
 
 from lynq.api import LynqForm, LynqNode
-from lynq.api.names import ANNOTATION_SERVICE_ACCOUNT
 from lynq.api.node_metadata import form_by_name, form_of, hub_by_label, is_deleting
 from lynq.controllers.context import ControllerContext
 from lynq.core.node.objects import ObjectRef
-from lynq.core.node.origin import NodeOrigin, has_hub
+from lynq.core.node.origin import NodeOrigin
+from lynq.core.node.service_account import Surroundings
+from lynq.core.object_limits import ObjectLimits, ObjectWrite, deletion_denial, write_denial
 from lynq.kube import Client, Request, Response, Send
 from lynq.kube.errors import KubeError
-
-_NO_ACCOUNT: Final = (
-    "the operator requires a service account (--require-service-account): "
-    "set spec.serviceAccountName in the LynqForm"
-)
-
-
-_NO_HUB: Final = (
-    "the LynqNode was not created by a LynqHub, and gets no service account: "
-    "add its row to the table of the hub, and delete the LynqNode"
-)
 
 
 class NotAllowed(KubeError):  # noqa: N818 - names the condition
@@ -50,83 +40,46 @@ class ClientSelector:
 
     def client_for(self, node: LynqNode) -> Client:
         """Return the client that writes and deletes the node's objects."""
-        if problem := self._problem(node):
+        surroundings = self._surroundings(node)
+        if problem := self._account_problem(node, surroundings):
             return _rejecting(self._context.client, problem)
-        if account := self._service_account(node):
+        if account := surroundings.service_account(node):
             user = f"system:serviceaccount:{node.metadata.namespace}:{account}"
             return self._context.client.acting_as(user)
         return self._context.client
 
-    def check(self, node: LynqNode, ref: ObjectRef) -> None:
+    def check(self, node: LynqNode, write: ObjectWrite) -> None:
         """Check that the node may write an object; raises NotAllowed."""
-        if problem := self._problem(node):
+        surroundings = self._surroundings(node)
+        if problem := self._account_problem(node, surroundings):
             raise NotAllowed(problem)
-        self._check_namespace(node, ref.name if ref.is_namespace else ref.namespace)
+        limits = self._limits(node, surroundings)
+        if denial := write_denial(write, node.metadata.namespace, limits):
+            raise NotAllowed(denial)
 
     def check_deletion(self, node: LynqNode, ref: ObjectRef) -> None:
-        """Check that the node may delete an object; raises NotAllowed.
+        """Check that the node may delete an object; raises NotAllowed."""
+        limits = self._limits(node, self._surroundings(node))
+        if denial := deletion_denial(ref.identity, node.metadata.namespace, limits):
+            raise NotAllowed(denial)
 
-        Only Namespaces are checked, because their deletion deletes the objects of others. Objects
-        that were created before the allowed namespaces were limited can be deleted.
-        """
-        if ref.is_namespace:
-            self._check_namespace(node, ref.name)
-
-    def _check_namespace(self, node: LynqNode, namespace: str) -> None:
-        if namespace in ("", node.metadata.namespace):
-            return
-        if not _is_allowed(namespace, self._context.options.allowed_namespaces):
-            raise NotAllowed(
-                f'namespace "{namespace}" is not in the operator\'s --allowed-namespaces'
-            )
-        for form in self._limiting_forms(node):
-            if not _is_allowed(namespace, form.spec.allowed_namespaces):
-                raise NotAllowed(
-                    f'namespace "{namespace}" is not in spec.allowedNamespaces of '
-                    f'LynqForm "{form.metadata.name}"'
-                )
-
-    def _problem(self, node: LynqNode) -> str:
-        """Return why no service account can be chosen; "" if one can, or the node is deleted."""
+    def _account_problem(self, node: LynqNode, surroundings: Surroundings) -> str:
         is_required = self._context.options.requires_service_account
-        if is_deleting(node):
-            return _NO_HUB if is_required and not has_hub(node) else ""
-        if form := self._form(node):
-            if problem := self._hub_problem(node):
-                return problem if is_required or self._has_account_nearby(node) else ""
-            return "" if form.spec.service_account_name or not is_required else _NO_ACCOUNT
-        name = node.spec.template_ref
-        if problem := self._context.forms.problem(form_of(node)):
-            return (
-                f'LynqForm "{name}" cannot be read ({problem}), so that its serviceAccountName '
-                "and allowedNamespaces are unknown: correct the LynqForm"
-            )
-        if is_required or _annotated_account(node):
-            return (
-                f'LynqForm "{name}" does not exist, so that its serviceAccountName is unknown: '
-                "create the LynqForm, or delete the LynqNode"
-            )
-        return self._hub_problem(node) if self._has_account_nearby(node) else ""
+        return surroundings.account_problem(node, is_required=is_required)
 
-    def _hub_problem(self, node: LynqNode) -> str:
-        """Return why no hub answers for a node that is not being deleted; "" if one does."""
-        if not has_hub(node):
-            return _NO_HUB
-        key = hub_by_label(node)
-        if key is None or self._context.hubs.exists(key):
-            return ""
-        # The signature of a node does not end with its hub: any client could create the node again.
-        return (
-            f'LynqHub "{key.name}" does not exist, and the LynqNode gets no service account '
-            "without it: create the LynqHub, or delete the LynqNode"
+    def _limits(self, node: LynqNode, surroundings: Surroundings) -> list[ObjectLimits]:
+        forms = surroundings.limiting_forms(node)
+        of_forms = (ObjectLimits.of_form(form.metadata.name, form.spec) for form in forms)
+        return [self._context.options.limits, *of_forms]
+
+    def _surroundings(self, node: LynqNode) -> Surroundings:
+        hub = hub_by_label(node)
+        return Surroundings(
+            form=self._form(node),
+            form_problem=self._context.forms.problem(form_of(node)) or "",
+            hub_exists=hub is not None and self._context.hubs.exists(hub),
+            nearby=partial(self._forms_in, node.metadata.namespace),
         )
-
-    def _service_account(self, node: LynqNode) -> str:
-        if not has_hub(node):
-            return ""
-        if form := self._form(node):
-            return form.spec.service_account_name or ""
-        return _annotated_account(node) if is_deleting(node) else ""
 
     def _form(self, node: LynqNode) -> LynqForm | None:
         """Return the form of a node: by its name, which users cannot edit, if it is not signed."""
@@ -135,27 +88,10 @@ class ClientSelector:
             return self._context.forms.get(form_by_name(node))
         return self._context.forms.get(form_of(node))
 
-    def _limiting_forms(self, node: LynqNode) -> list[LynqForm]:
-        """Return the forms whose allowedNamespaces bind the node."""
-        if not has_hub(node):
-            return self._forms_nearby(node)
-        form = self._form(node)
-        return [form] if form else []
-
-    def _forms_nearby(self, node: LynqNode) -> list[LynqForm]:
-        """Return all forms in the namespace of a node."""
-        namespace = node.metadata.namespace
+    def _forms_in(self, namespace: str) -> list[LynqForm]:
         return [
             form for form in self._context.forms.values() if form.metadata.namespace == namespace
         ]
-
-    def _has_account_nearby(self, node: LynqNode) -> bool:
-        return any(form.spec.service_account_name for form in self._forms_nearby(node))
-
-
-def _annotated_account(node: LynqNode) -> str:
-    """Return the form's service account at the hub's last write; users can edit it."""
-    return node.metadata.annotations.get(ANNOTATION_SERVICE_ACCOUNT, "")
 
 
 def _rejecting(client: Client, problem: str) -> Client:
@@ -165,8 +101,3 @@ def _rejecting(client: Client, problem: str) -> Client:
         raise NotAllowed(problem)
 
     return client.intercepted(reject)
-
-
-def _is_allowed(namespace: str, patterns: Iterable[str]) -> bool:
-    patterns = tuple(patterns)
-    return not patterns or any(fnmatchcase(namespace, pattern) for pattern in patterns)

@@ -17,6 +17,7 @@ from lynq.api.metadata import ObjectKey
 from lynq.api.names import LABEL_BUCKET, LABEL_MANAGED, LEASE, TRUE
 from lynq.api.naming import BUCKETS, bucket_of
 from lynq.controllers.timing import Timing
+from lynq.core.object_limits import ObjectLimits
 from lynq.kube.session import MAX_IN_FLIGHT
 from lynq.sources.settings import MAX_BYTES
 
@@ -155,11 +156,27 @@ class Options:
     """Namespaces to watch; empty: all."""
     allowed_namespaces: tuple[str, ...] = ()
     """Patterns of namespaces for resources besides the node's own; empty: all."""
+    allowed_cluster_kinds: tuple[str, ...] = ()
+    """Cluster-scoped kinds of resources, each as `Kind` or `Kind.group`; empty: all, or where
+    namespaces are limited Namespace only."""
+    denied_namespace_labels: tuple[str, ...] = ()
+    """Patterns of keys of labels that Namespaces of forms may not have."""
     requires_service_account: bool = False
     """Whether nodes of a form without serviceAccountName write nothing."""
+    allows_standalone_nodes: bool = True
+    """Whether nodes that no hub wrote are carried out."""
     shard: Shard = UNSHARDED
     """The nodes that this process reconciles, and whether it reconciles hubs and forms."""
     scratch_directory: Path | None = None
     """Directory of files that outlive a killed process; None: renders are not recorded."""
     timing: Timing = field(default_factory=Timing)
     """Delays and intervals of the controllers."""
+
+    @property
+    def limits(self) -> ObjectLimits:
+        """The objects that nodes may write."""
+        return ObjectLimits(
+            namespaces=self.allowed_namespaces,
+            cluster_kinds=self.allowed_cluster_kinds,
+            denied_labels=self.denied_namespace_labels,
+        )

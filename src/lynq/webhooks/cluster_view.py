@@ -11,6 +11,7 @@ from lynq.api.names import ANNOTATION_PROTECT
 from lynq.api.node_metadata import is_protected
 from lynq.api.resource import all_resources
 from lynq.api.text import plural
+from lynq.core.object_limits import ObjectLimits
 
 
 class ClusterView(Protocol):
@@ -19,6 +20,10 @@ class ClusterView(Protocol):
     @property
     def denied_hosts(self) -> DeniedHosts:
         """The hosts that hubs may not connect to."""
+
+    @property
+    def limits(self) -> ObjectLimits:
+        """The objects that nodes may write."""
 
     def covers(self, namespace: str) -> bool:
         """Return whether the namespace is watched, and its hubs and nodes are listed."""
@@ -38,6 +43,7 @@ class NoCaches:
     """The view for a caller that may be anyone: the object alone decides."""
 
     denied_hosts: DeniedHosts
+    limits: ObjectLimits
 
     def covers(self, _namespace: str) -> bool:
         """Return False."""

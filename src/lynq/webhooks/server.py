@@ -151,7 +151,7 @@ class WebhookServer:
         """
         self._certificates = certificates
         self._view = view
-        self._no_caches = NoCaches(view.denied_hosts)
+        self._no_caches = NoCaches(view.denied_hosts, view.limits)
         self._authorize = authorize
         self._key = key
         self._paths = paths

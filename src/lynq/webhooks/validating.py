@@ -26,10 +26,12 @@ from lynq.api.nesting import depth_checked
 from lynq.api.node_metadata import is_deleting, is_protected
 from lynq.api.problems import Problem, ProblemKind, errors, summary, warnings
 from lynq.api.wire import Wire
+from lynq.core.form.limits import check_limits
 from lynq.core.form.validation import hub_not_found, validate_form
 from lynq.core.hub.secret_access import secrets_to_authorize
 from lynq.core.hub.validation import check_host, check_hub_name, validate_hub
 from lynq.core.node.ignore_fields.parse import path_problem
+from lynq.core.object_limits import ObjectLimits
 from lynq.core.plan.blast_radius import blast_radius
 from lynq.webhooks.cluster_view import ClusterView, DeletionImpact
 from lynq.webhooks.review import (
@@ -84,7 +86,8 @@ def admit_form(
     find_problems = partial(
         _form_problems, spec, hub, hub_is_missing=is_missing, may_continue=may_continue
     )
-    validate = partial(_response, find_problems)
+    form = ObjectKey(request.namespace, _created_name(request))
+    validate = partial(_response, partial(_limited, find_problems, form, spec, view.limits))
     nodes = view.nodes_of_form(ObjectKey(request.namespace, request.name))
     old_spec = _old_spec(request)
     if old_spec is None or not nodes:
@@ -169,6 +172,16 @@ def _form_problems(
     if hub_is_missing and form.hub_id:
         return (*problems, hub_not_found(form, ProblemKind.WARNING))
     return problems
+
+
+def _limited(
+    find_problems: Callable[[], tuple[Problem, ...]],
+    form: ObjectKey,
+    spec: Raw,
+    limits: ObjectLimits,
+) -> tuple[Problem, ...]:
+    """Return all problems of a form, with the objects that the operator does not allow."""
+    return (*find_problems(), *check_limits(form, decode_spec(spec, FormSpec), limits))
 
 
 def _with_blast_radius(

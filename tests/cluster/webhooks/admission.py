@@ -15,6 +15,7 @@ from lynq.api import HubSpec, LynqForm, LynqHub, LynqNode
 from lynq.api.denied_hosts import NONE_DENIED, DeniedHosts
 from lynq.api.installation_key import InstallationKey
 from lynq.api.metadata import ObjectKey
+from lynq.core.object_limits import NO_LIMITS, ObjectLimits
 from lynq.kube import Client, Resource
 from lynq.kube.errors import ApiError
 from lynq.telemetry import Address
@@ -55,6 +56,7 @@ class Caches:
     spec: HubSpec | None = None
     nodes: Sequence[LynqNode] = field(default_factory=list)
     denied_hosts: DeniedHosts = NONE_DENIED
+    limits: ObjectLimits = NO_LIMITS
 
     def covers(self, namespace: str) -> bool:
         return bool(namespace)

@@ -100,6 +100,9 @@ def test_every_flag_is_applied(stand_in: Manager, tmp_path: Path) -> None:
         *("--kubeconfig", str(kubeconfig), "--context=prod"),
         *("--installation-key-secret=my-key", "--installation-key-namespace=ops"),
         "--scratch-dir=/tmp/lynq",
+        *("--allow-standalone-nodes=false", "--require-service-account"),
+        *("--allowed-cluster-kinds=Namespace,ClusterRole.rbac.authorization.k8s.io",),
+        *("--denied-namespace-labels=pod-security.kubernetes.io/*, metrics",),
     )
     assert parsed == ProcessSettings(
         options=Options(
@@ -109,6 +112,10 @@ def test_every_flag_is_applied(stand_in: Manager, tmp_path: Path) -> None:
             force_reapply_interval=timedelta(minutes=90),
             sqlite_directory=tmp_path,
             namespaces=("a", "b"),
+            allowed_cluster_kinds=("Namespace", "ClusterRole.rbac.authorization.k8s.io"),
+            denied_namespace_labels=("pod-security.kubernetes.io/*", "metrics"),
+            requires_service_account=True,
+            allows_standalone_nodes=False,
             shard=Shard(1, 3),
             scratch_directory=Path("/tmp/lynq"),
         ),
@@ -172,7 +179,7 @@ def test_denied_hosts_are_parsed(stand_in: Manager) -> None:
 
 def test_every_flag_has_help() -> None:
     options = [param for param in run.params if isinstance(param, click.Option)]
-    assert len(options) == 42
+    assert len(options) == 45
     assert [option.opts for option in options if not option.help] == []
 
 
@@ -180,6 +187,7 @@ def test_every_flag_has_help() -> None:
     ("args", "message"),
     [
         (("--shard=3/3",), "there is no shard 3/3"),
+        (("--allowed-cluster-kinds=namespaces",), '"namespaces" is not a kind: use Namespace'),
         (("--metrics-bind-address=8443",), "is not an address"),
         (("--force-reapply-interval=10",), "is not a duration"),
         (("--force-reapply-interval=99999999h",), "longer than 3650 days"),

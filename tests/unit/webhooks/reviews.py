@@ -18,6 +18,7 @@ from lynq.api import (
 from lynq.api.denied_hosts import NONE_DENIED, DeniedHosts
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import GROUP, VERSION
+from lynq.core.object_limits import NO_LIMITS, ObjectLimits
 from lynq.webhooks.review import AdmissionRequest, GroupVersionKind
 
 HUB = GroupVersionKind(GROUP, VERSION, "LynqHub")
@@ -104,6 +105,7 @@ class Caches:
     spec: HubSpec | None = None
     nodes: Sequence[LynqNode] = field(default_factory=list)
     denied_hosts: DeniedHosts = NONE_DENIED
+    limits: ObjectLimits = NO_LIMITS
 
     def covers(self, namespace: str) -> bool:
         return self.synced and namespace == "prod"

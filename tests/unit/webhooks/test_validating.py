@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from lynq.api import DeletionPolicy, HubSpec, TResource
 from lynq.api.denied_hosts import DeniedHosts
+from lynq.core.object_limits import ObjectLimits
 from lynq.webhooks.review import AdmissionRequest, AdmissionResponse, ReviewError
 from lynq.webhooks.validating import admit_form, admit_hub, admit_node
 from unit.webhooks.reviews import (
@@ -244,3 +245,22 @@ def test_protected_object_cannot_be_deleted(kind: Any, admit: Any) -> None:
 def test_node_is_validated_only_on_deletion() -> None:
     assert admit_node(request(NODE, "CREATE", an_object()), EMPTY)() == AdmissionResponse()
     assert admit_node(request(NODE, "DELETE", old=an_object()), EMPTY)() == AdmissionResponse()
+
+
+def test_form_with_an_object_that_no_node_may_write_is_denied() -> None:
+    space = {
+        "id": "space",
+        "nameTemplate": "{{ .uid }}",
+        "labelsTemplate": {"pod-security.kubernetes.io/enforce": "privileged"},
+        "spec": {"apiVersion": "v1", "kind": "Namespace"},
+    }
+    form = {**FORM_SPEC, "namespaces": [space]}
+    limits = ObjectLimits(denied_labels=("pod-security.kubernetes.io/*",))
+    created = request(FORM, "CREATE", an_object(form))
+    denial = admit_form(created, Caches(limits=limits))().denial
+    assert denial
+    assert 'the label "pod-security.kubernetes.io/enforce"' in denial.message
+    assert admit_form(created, EMPTY)().denial is None
+    # An object that was stored before the limit can be changed in its metadata.
+    unchanged = request(FORM, "UPDATE", an_object(form, labels={"a": "b"}), an_object(form))
+    assert admit_form(unchanged, Caches(limits=limits))().denial is None

@@ -168,10 +168,15 @@ class NodeController:
             status = with_paused(node.status, generation, now, is_paused=True)
             await self._reporter.write_now(node, status)
             return Result()
-        if wait := wait_of(node, self._context.origin_of(node), self._context.clock()):
+        if wait := self._wait_of(node):
             return await self._wait(node, state, wait)
         state.waiting_since = None
         return await self._reconciler.reconcile(node, state)
+
+    def _wait_of(self, node: LynqNode) -> Wait | None:
+        origin, now = self._context.origin_of(node), self._context.clock()
+        allows_standalone = self._context.options.allows_standalone_nodes
+        return wait_of(node, origin, now, allows_standalone=allows_standalone)
 
     async def _restore_bucket(self, node: LynqNode) -> None:
         """Label a node for its shard, with what only this process may have observed of it."""

@@ -28,6 +28,7 @@ from lynq.controllers.node.status import StatusReporter
 from lynq.core.guard.protection import blocking, deletion_blocked
 from lynq.core.node import events
 from lynq.core.node.inventory import InventoryItem, inventory_of
+from lynq.core.node.origin import is_rejected
 from lynq.core.node.render import JournalEntries, Rendered, Renderer, RenderError
 from lynq.core.node.status import deleting_status
 from lynq.core.node.variables import VariablesError, variables_of
@@ -74,6 +75,8 @@ class NodeFinalizer:
         """Prune the objects as far as possible now; remove the finalizer if none remains."""
         if FINALIZER_NODE not in node.metadata.finalizers:
             return Result()
+        if is_rejected(node, allows_standalone=self._context.options.allows_standalone_nodes):
+            return await self._finalize_rejected(node, state)
         node_pass = NodePass.for_finalizer(node, state, time.monotonic())
         items = await self._items(node)
         retain_all = await self._retains_all(node, state.finalizer)
@@ -90,6 +93,18 @@ class NodeFinalizer:
             return Result()
         await self._report_remaining(node, pruned)
         return self._retry(state.finalizer)
+
+    async def _finalize_rejected(self, node: LynqNode, state: NodeState) -> Result:
+        """Remove the finalizer of a node that is not carried out; delete nothing.
+
+        Its marks on objects prove nothing here: any client that may edit an object can add them,
+        and would have it deleted with the rights of the operator.
+        """
+        if obj := self._blocking(node):
+            return self._report_blocked(node, obj, state.finalizer)
+        if await self._patch_finalizers(node):
+            self._reporter.emit(node, [events.rejected_node_deleted()])
+        return Result()
 
     def _retry(self, progress: FinalizerState) -> Result:
         progress.attempts += 1
@@ -189,14 +204,19 @@ class NodeFinalizer:
 
     async def _remove_finalizer(self, node_pass: NodePass) -> None:
         node, seconds = node_pass.node, time.monotonic() - node_pass.started
+        if not await self._patch_finalizers(node):
+            return
+        self._reporter.emit(node, [events.node_deleted()])
+        self._context.operator_metrics.record_reconcile("success", seconds)
+
+    async def _patch_finalizers(self, node: LynqNode) -> bool:
+        """Remove the finalizer; return False if it was removed by hand and the node is gone."""
         finalizers = [name for name in node.metadata.finalizers if name != FINALIZER_NODE]
         try:
             await self._context.nodes.patch(node, {"finalizers": finalizers or None})
         except NotFound:
-            # The finalizer was removed by hand, and the node is gone.
-            return
-        self._reporter.emit(node, [events.node_deleted()])
-        self._context.operator_metrics.record_reconcile("success", seconds)
+            return False
+        return True
 
     async def _report_remaining(self, node: LynqNode, pruned: PruneResult) -> None:
         metadata, now = node.metadata, self._context.clock()

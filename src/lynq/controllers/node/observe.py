@@ -44,6 +44,7 @@ from lynq.core.node.objects import (
 )
 from lynq.core.node.render import JournalEntries, Rendered, Renderer, RenderError
 from lynq.core.node.state import LastWrite, ResourceFacts, WriteRejection
+from lynq.core.object_limits import ObjectWrite
 from lynq.kube.errors import Forbidden, KubeError, UnknownKind
 
 
@@ -154,7 +155,8 @@ class _Observation:
         if kind.resource.namespaced and not kind.cache.covers(ref.namespace):
             return self._blocked(resource, _unwatched_namespace(ref.namespace))
         try:
-            self.clients.check(self.node, ref)
+            write = ObjectWrite.of(ref.identity, rendered.obj, resource.patch_strategy)
+            self.clients.check(self.node, write)
         except NotAllowed as error:
             return self._blocked(resource, str(error))
         child = kind.child(key_of(ref)) or await self._uncached_child(kind, ref)

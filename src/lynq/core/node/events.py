@@ -173,6 +173,16 @@ def node_deleted() -> Event:
     return Event(EventReason.LYNQ_NODE_DELETED, message)
 
 
+def rejected_node_deleted() -> Event:
+    """Report that the finalizer of a node that was not carried out is removed."""
+    message = (
+        "no object of the node was deleted: it was not created by a LynqHub, and the operator does "
+        "not carry out such nodes (--allow-standalone-nodes=false); the garbage collector deletes "
+        "objects whose only owner it was"
+    )
+    return Event(EventReason.LYNQ_NODE_DELETED, message, warns=True)
+
+
 def _message(outcome: ResourceOutcome) -> str:
     ref, message = outcome.ref, outcome.message
     named = str(ref) if ref.name else ref.kind

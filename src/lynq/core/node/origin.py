@@ -33,6 +33,12 @@ _SUPERSEDED: Final = (
     "a backup; its LynqHub restores it at the next successful sync"
 )
 
+_STANDALONE: Final = (
+    "nothing is written or deleted: the LynqNode was not created by a LynqHub, and the operator "
+    "does not carry out such nodes (--allow-standalone-nodes=false); add its row to the table of "
+    "the hub, and delete the LynqNode"
+)
+
 _KEY_MISSING: Final = (
     "nothing is written or deleted: the installation key is missing, so that the signature of the "
     "LynqNode cannot be checked; the condition Ready of its LynqHub says why, and what to do"
@@ -84,12 +90,16 @@ class Wait:
     message: str
 
 
-def wait_of(node: LynqNode, origin: NodeOrigin, now: datetime) -> Wait | None:
+def wait_of(
+    node: LynqNode, origin: NodeOrigin, now: datetime, *, allows_standalone: bool
+) -> Wait | None:
     """Return what a node waits for; None if it is carried out."""
     if origin is NodeOrigin.UNKNOWN:
         return Wait(ConditionReason.WAITING_FOR_KEY, _KEY_MISSING)
     if origin is NodeOrigin.EDITED:
         return Wait(ConditionReason.WAITING_FOR_HUB, _EDITED)
+    if is_rejected(node, allows_standalone=allows_standalone):
+        return Wait(ConditionReason.WAITING_FOR_HUB, _STANDALONE)
     if is_superseded(node, now):
         return Wait(ConditionReason.WAITING_FOR_HUB, _SUPERSEDED)
     return None
@@ -108,6 +118,11 @@ def has_hub(node: LynqNode) -> bool:
         or annotations.get(ANNOTATION_SIGNATURE)
         or node.status.observed_update_start
     )
+
+
+def is_rejected(node: LynqNode, *, allows_standalone: bool) -> bool:
+    """Return whether a node is not carried out because no hub wrote it."""
+    return not allows_standalone and not has_hub(node)
 
 
 def is_lost_node_of(node: LynqNode, forms: Collection[str]) -> bool:

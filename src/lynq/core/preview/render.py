@@ -13,6 +13,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from lynq.api import LynqForm, LynqHub, LynqNode, TResource
+from lynq.api.built_in_kinds import CLUSTER_KINDS, KindName
 from lynq.api.installation_key import KEY_SIZE, InstallationKey
 from lynq.api.naming import node_name
 from lynq.api.resource import all_resources
@@ -25,32 +26,7 @@ from lynq.core.node.render import Renderer, RenderError
 from lynq.core.node.variables import variables_of
 from lynq.core.preview.generated import masked_body
 
-KindName = tuple[str, str]
-"""The API group and the kind."""
-
 _KEY: Final = InstallationKey(bytes(KEY_SIZE))
-_CLUSTER_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "": ("Namespace", "Node", "PersistentVolume"),
-    "admissionregistration.k8s.io": (
-        "MutatingWebhookConfiguration",
-        "ValidatingAdmissionPolicy",
-        "ValidatingAdmissionPolicyBinding",
-        "ValidatingWebhookConfiguration",
-    ),
-    "apiextensions.k8s.io": ("CustomResourceDefinition",),
-    "apiregistration.k8s.io": ("APIService",),
-    "certificates.k8s.io": ("CertificateSigningRequest",),
-    "flowcontrol.apiserver.k8s.io": ("FlowSchema", "PriorityLevelConfiguration"),
-    "networking.k8s.io": ("IngressClass",),
-    "node.k8s.io": ("RuntimeClass",),
-    "rbac.authorization.k8s.io": ("ClusterRole", "ClusterRoleBinding"),
-    "scheduling.k8s.io": ("PriorityClass",),
-    "storage.k8s.io": ("CSIDriver", "CSINode", "StorageClass", "VolumeAttachment"),
-}
-CLUSTER_KINDS: Final[frozenset[KindName]] = frozenset(
-    (group, kind) for group, kinds in _CLUSTER_KINDS.items() for kind in kinds
-)
-"""The built-in kinds that are cluster-scoped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -151,7 +151,7 @@ FORGED = (WRITTEN, UNSIGNED, *(edit(WRITTEN) for edit in EDITS.values()))
 @pytest.mark.parametrize("node", FORGED, ids=("written", "unsigned", *EDITS))
 def test_no_node_of_a_hub_is_carried_out_while_the_key_is_missing(node: LynqNode) -> None:
     assert origin_of(node, MISSING) is NodeOrigin.UNKNOWN
-    wait = wait_of(node, NodeOrigin.UNKNOWN, NOON)
+    wait = wait_of(node, NodeOrigin.UNKNOWN, NOON, allows_standalone=True)
     assert wait is not None
     assert wait.reason is ConditionReason.WAITING_FOR_KEY
     # It changes from attempt to attempt, and each change would be a write of every node.
@@ -161,7 +161,12 @@ def test_no_node_of_a_hub_is_carried_out_while_the_key_is_missing(node: LynqNode
 @pytest.mark.parametrize("key", [KEY, MISSING, KEYLESS])
 def test_node_without_hub_waits_for_no_key(key: KeyState) -> None:
     assert origin_of(STANDALONE, key) is NodeOrigin.STANDALONE
-    assert wait_of(STANDALONE, NodeOrigin.STANDALONE, NOON) is None
+    standalone = NodeOrigin.STANDALONE
+    assert wait_of(STANDALONE, standalone, NOON, allows_standalone=True) is None
+    wait = wait_of(STANDALONE, standalone, NOON, allows_standalone=False)
+    assert wait is not None
+    assert wait.reason is ConditionReason.WAITING_FOR_HUB
+    assert "--allow-standalone-nodes=false" in wait.message
 
 
 def test_digest_counts_only_in_an_installation_that_never_had_a_key() -> None:
