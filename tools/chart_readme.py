@@ -22,9 +22,10 @@ Lynq turns database rows into Kubernetes resources. This chart installs the oper
 webhooks and its roles. It needs Kubernetes {kubernetes}. cert-manager is optional.
 
     helm install lynq ./lynq-{version}.tgz --namespace lynq-system --create-namespace \\
-        --set image.registry=registry.example.com
+        --set image.registry=registry.example.com,image.repository=platform/lynq-operator
 
-`image.registry` is the registry that has the image. `values-prod.yaml` in this folder has two
+No image is published: `make image` builds it, and `image.registry` and `image.repository` say where
+yours is. Without them nothing is rendered. `values-prod.yaml` in this folder has two
 replicas, a PodDisruptionBudget, monitoring, network policies and a share of the API server;
 `values-local.yaml` is for a local cluster.
 

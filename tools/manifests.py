@@ -47,14 +47,10 @@ spec:
 """
 
 _STAMPS: Final[dict[str, dict[str, str]]] = {
-    "kustomize/manager/kustomization.yaml": {"  newName: ": IMAGE, "  newTag: ": VERSION},
-    "kustomize/dashboard/kustomization.yaml": {"  newName: ": IMAGE, "  newTag: ": VERSION},
-    "chart/Chart.yaml": {
-        "version: ": VERSION,
-        "appVersion: ": f'"{VERSION}"',
-        "      image: ": f"{IMAGE}:{VERSION}",
-    },
-    "chart/values.yaml": {"  repository: ": IMAGE},
+    "kustomize/manager/kustomization.yaml": {"  newTag: ": VERSION},
+    "kustomize/dashboard/kustomization.yaml": {"  newTag: ": VERSION},
+    "chart/Chart.yaml": {"version: ": VERSION, "appVersion: ": f'"{VERSION}"'},
+    "chart/values-local.yaml": {"  repository: ": IMAGE},
     "Dockerfile": {"# Tag: ": f"{IMAGE}:{VERSION}"},
 }
 """The lines that state the image or the version: how they begin, and how they end."""
@@ -86,7 +82,8 @@ def copies() -> Iterator[tuple[Path, str]]:
     }
     yield from ((DEPLOY / name, text) for name, text in stamped.items())
     schema = (DEPLOY / "chart" / "values.schema.json").read_text()
-    page = readme(stamped["chart/Chart.yaml"], stamped["chart/values.yaml"], schema)
+    values = (DEPLOY / "chart" / "values.yaml").read_text()
+    page = readme(stamped["chart/Chart.yaml"], values, schema)
     yield DEPLOY / "chart" / "README.md", page
 
 

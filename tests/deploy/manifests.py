@@ -19,6 +19,10 @@ DEPLOY = ROOT / "deploy"
 CHART = DEPLOY / "chart"
 _PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 VERSION: str = _PROJECT["project"]["version"]
+IMAGE: str = _PROJECT["tool"]["lynq"]["image"]
+"""The image that `make image` builds."""
+NOT_SET = "IMAGE-NOT-SET"
+"""The image of the manifests, which no node accepts."""
 
 _CHARTUTIL = "helm.sh/helm/v3/pkg/chartutil"
 _MAJOR, _MINOR, _ = KUBERNETES.split(".")
@@ -46,10 +50,15 @@ def rendered(
     namespace: str = "lynq-system",
     path: Path = CHART,
 ) -> str:
-    """Return the rendered chart with its notes as a comment; raises InvalidValuesError."""
+    """Return the rendered chart with its notes as a comment; raises InvalidValuesError.
+
+    Without an image in the values, it is the one that `make image` builds.
+    """
+    given = dict(values or {})
+    given["image"] = {"repository": IMAGE} | given.get("image", {})
     result = subprocess.run(
         [binary_of(_HELM), path, release, namespace],
-        input=json.dumps(values or {}),
+        input=json.dumps(given),
         capture_output=True,
         text=True,
         check=False,
@@ -70,7 +79,7 @@ def chart(
 
 
 @cache
-def _kustomized(folder: str) -> str:
+def _kustomized(folder: str | Path) -> str:
     return subprocess.run(
         [controlplane_binary(), "kubectl", "kustomize", DEPLOY / "kustomize" / folder],
         capture_output=True,
@@ -79,8 +88,8 @@ def _kustomized(folder: str) -> str:
     ).stdout
 
 
-def kustomized(folder: str = "default") -> list[Object]:
-    """Return the objects of a folder in deploy/kustomize."""
+def kustomized(folder: str | Path = "default") -> list[Object]:
+    """Return the objects of a folder, by its name in deploy/kustomize or by its path."""
     return _objects(_kustomized(folder))
 
 
@@ -113,7 +122,7 @@ def manager(objects: Iterable[Object]) -> Object:
 
 def image() -> str:
     """Return the image and tag of this version."""
-    return f"{_PROJECT['tool']['lynq']['image']}:{VERSION}"
+    return f"{IMAGE}:{VERSION}"
 
 
 def _objects(text: str) -> list[Object]:

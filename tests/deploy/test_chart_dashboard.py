@@ -2,7 +2,7 @@
 
 import pytest
 
-from deploy.manifests import InvalidValuesError, Object, chart, kustomized, names, one
+from deploy.manifests import NOT_SET, InvalidValuesError, Object, chart, kustomized, names, one
 
 
 def test_dashboard_is_off_by_default() -> None:
@@ -75,7 +75,10 @@ def test_kustomize_and_chart_install_the_same_dashboard() -> None:
         first: Object = spec["containers"][0]
         return {key: first[key] for key in first if key not in ("args", "imagePullPolicy")}
 
-    ours, charts = kustomized("dashboard"), chart({"dashboard": {"enabled": True}})
+    ours, charts = (
+        kustomized("dashboard"),
+        chart({"dashboard": {"enabled": True}, "image": {"repository": NOT_SET}}),
+    )
     assert container(ours, "dashboard") == container(charts, "lynq-dashboard")
     rules = one(charts, "ClusterRole", "lynq-dashboard-role")["rules"]
     assert one(ours, "ClusterRole")["rules"] == rules

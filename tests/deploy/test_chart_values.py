@@ -131,6 +131,7 @@ def go_values() -> dict[str, Any]:
     null removes a default.
     """
     values: dict[str, Any] = {
+        "multiTenant": None,
         "podDisruptionBudget": None,
         "flowControl": None,
         "image": {"digest": None},
@@ -159,10 +160,32 @@ def go_values() -> dict[str, Any]:
 
 def test_reused_image_of_the_go_operator_is_rejected() -> None:
     reused = {"registry": "images.example.com", "repository": "k8s-lynq/lynq", "tag": ""}
-    with pytest.raises(
-        InvalidValuesError, match=r"image\.repository is k8s-lynq/lynq.*Go operator"
-    ):
+    with pytest.raises(InvalidValuesError, match=r"image.*k8s-lynq/lynq.*Go operator"):
         chart(go_values() | {"image": reused})
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        {"registry": "ghcr.io", "repository": "k8s-lynq/lynq"},
+        {"registry": "mirror.example.com/ghcr.io", "repository": "k8s-lynq/lynq-operator"},
+        {"registry": "mirror.example.com/k8s-lynq", "repository": "lynq"},
+        {"repository": "k8s-lynq/lynq", "digest": f"sha256:{'a' * 64}"},
+    ],
+    ids=str,
+)
+def test_mirrored_image_of_the_go_operator_is_rejected(image: dict[str, str]) -> None:
+    with pytest.raises(InvalidValuesError, match="is the image of the Go operator"):
+        chart({"image": image})
+
+
+@pytest.mark.parametrize("image", [{}, {"registry": "registry.example.com", "tag": "1.0"}], ids=str)
+def test_chart_without_an_image_is_not_rendered(image: dict[str, str]) -> None:
+    """A default would be a name that others can own."""
+    message = r"image\.repository is not set.*make image.*image\.registry and image\.repository"
+    with pytest.raises(InvalidValuesError, match=message):
+        chart({"image": {"repository": "", **image}})
+    assert VALUES["image"]["repository"] == ""
 
 
 @pytest.mark.parametrize("extra", [{}, {"networkPolicy": True}, {"monitoring": True}])
@@ -178,7 +201,9 @@ def test_reused_values_of_the_go_chart_are_accepted(extra: dict[str, bool]) -> N
 
 @pytest.mark.parametrize("file", sorted(path.name for path in CHART.glob("values*.yaml")))
 def test_values_files_are_accepted(file: str) -> None:
-    assert chart(yaml.safe_load((CHART / file).read_text()))
+    values = yaml.safe_load((CHART / file).read_text())
+    image = {**values.get("image", {}), "repository": "platform/lynq-operator"}
+    assert chart({**values, "image": image})
 
 
 def test_production_values_survive_a_drain_and_limit_traffic() -> None:

@@ -1,11 +1,24 @@
 """kustomize/default keeps the names, labels, ports and arguments of the Go operator."""
 
 import json
+import os
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from deploy.manifests import DEPLOY, ROOT, Object, chart, image, kustomized, loaded, manager, one
+from deploy.manifests import (
+    DEPLOY,
+    NOT_SET,
+    ROOT,
+    VERSION,
+    Object,
+    chart,
+    kustomized,
+    loaded,
+    manager,
+    one,
+)
 
 LABELS: Final = {"app.kubernetes.io/name": "lynq", "control-plane": "controller-manager"}
 
@@ -63,8 +76,8 @@ def test_object_names_match_go_operator() -> None:
 def test_container_matches_go_operator() -> None:
     container = manager(kustomized())
     assert container["name"] == "manager"
-    assert container["command"] == ["/manager"]
-    # The arguments of the Go operator, and those that it does not have.
+    # The image of the Go operator has no such file, so that it never acts with our arguments.
+    assert container["command"] == ["/opt/lynq/bin/lynq", "run"]
     assert container["args"] == [
         "--metrics-bind-address=:8443",
         "--leader-elect",
@@ -136,9 +149,29 @@ def test_no_bound_role_has_wildcards() -> None:
             assert "*" not in json.dumps(role.get("rules", [])), role["metadata"]["name"]
 
 
-def test_image_is_that_of_this_version() -> None:
-    assert manager(kustomized())["image"] == image()
-    assert manager(loaded("install.yaml"))["image"] == image()
+@pytest.mark.parametrize("objects", [kustomized(), loaded("install.yaml")], ids=["base", "file"])
+def test_image_is_refused_by_every_node_until_it_is_set(objects: list[Object]) -> None:
+    """The kubelet refuses an upper-case name as InvalidImageName, before it asks a registry."""
+    assert manager(objects)["image"] == f"{NOT_SET}:{VERSION}"
+    assert NOT_SET.lower() != NOT_SET
+
+
+def test_no_manifest_names_an_image_that_others_may_own() -> None:
+    files = [path for path in DEPLOY.rglob("*") if path.suffix in {".yaml", ".tpl", ".md", ".yml"}]
+    assert files
+    for path in files:
+        assert "lynq/lynq-operator" not in path.read_text(), path
+
+
+def test_overlay_sets_the_image(tmp_path: Path) -> None:
+    image = {"name": NOT_SET, "newName": "registry.example.com/platform/lynq-operator"}
+    folders = [DEPLOY / "kustomize" / name for name in ("default", "dashboard")]
+    resources = [os.path.relpath(path, tmp_path) for path in folders]
+    overlay = {"resources": resources, "images": [image]}
+    (tmp_path / "kustomization.yaml").write_text(json.dumps(overlay))
+    for deployment in (obj for obj in kustomized(tmp_path) if obj["kind"] == "Deployment"):
+        (container,) = deployment["spec"]["template"]["spec"]["containers"]
+        assert container["image"] == f"registry.example.com/platform/lynq-operator:{VERSION}"
 
 
 def test_install_yaml_matches_kustomize() -> None:
@@ -183,6 +216,7 @@ def by_name(objects: list[Object]) -> dict[tuple[str, str, str], Any]:
     ("folders", "values"),
     [
         (("default",), {}),
+        (("multi-tenant",), {"multiTenant": True}),
         (
             ("default", "prometheus", "network-policy"),
             {
@@ -191,7 +225,7 @@ def by_name(objects: list[Object]) -> dict[tuple[str, str, str], Any]:
             },
         ),
     ],
-    ids=["default", "everything"],
+    ids=["default", "multi-tenant", "everything"],
 )
 def test_chart_and_kustomize_install_the_same(
     folders: tuple[str, ...], values: dict[str, Any]
@@ -201,7 +235,8 @@ def test_chart_and_kustomize_install_the_same(
         if obj["metadata"].get("namespace") == "system":
             obj["metadata"]["namespace"] = "lynq-system"
             obj["metadata"]["name"] = f"lynq-{obj['metadata']['name']}"
-    assert by_name(chart(values, namespace="default")) == by_name(base)
+    image = {"repository": NOT_SET}
+    assert by_name(chart(values | {"image": image}, namespace="default")) == by_name(base)
 
 
 def test_dockerfile_copies_existing_files() -> None:

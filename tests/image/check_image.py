@@ -192,7 +192,7 @@ async def test_operator_in_the_image_makes_a_row_ready(
     arguments = operator_arguments(account, namespace)
     log = tmp_path / "log"
     with log.open("wb") as out:
-        command = container.command(*container.archive.config["Entrypoint"], *arguments)
+        command = container.command(*manager(loaded("install.yaml"))["command"], *arguments)
         process = subprocess.Popen(command, env=container.environment, stdout=out, stderr=out)
     try:
         kubectl("apply", "-n", namespace, "-f", str(tmp_path / "hub.yaml"))

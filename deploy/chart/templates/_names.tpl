@@ -26,10 +26,14 @@
 {{- end -}}
 
 {{- define "lynq.image" -}}
-{{- if eq .Values.image.repository "k8s-lynq/lynq" -}}
-{{- fail "image.repository is k8s-lynq/lynq, the image of the Go operator: set image.registry and image.repository to this operator's image, also with --reuse-values" -}}
+{{- if not .Values.image.repository -}}
+{{- fail "image.repository is not set, and no image is published: build one with `make image`, push it to your registry, and set image.registry and image.repository to it" -}}
 {{- end -}}
-{{- with .Values.image.registry }}{{ . }}/{{ end }}{{ .Values.image.repository }}:{{ default .Chart.AppVersion .Values.image.tag }}{{ with .Values.image.digest }}@{{ . }}{{ end }}
+{{- $name := printf "%s/%s" (.Values.image.registry | default "") .Values.image.repository -}}
+{{- if regexMatch "(^|/)k8s-lynq/" $name -}}
+{{- fail (printf "image %s is the image of the Go operator: set image.registry and image.repository to this operator's image, also with --reuse-values" (trimPrefix "/" $name)) -}}
+{{- end -}}
+{{- trimPrefix "/" $name }}:{{ default .Chart.AppVersion .Values.image.tag }}{{ with .Values.image.digest }}@{{ . }}{{ end }}
 {{- end -}}
 
 {{- /* These two lead from Services to pods. A second release in one namespace needs a nameOverride. */ -}}
@@ -103,6 +107,21 @@ subjects:
 {{- $peers = append $peers (pick . "namespaceSelector" "podSelector") }}
 {{- end }}
 {{- toYaml $peers }}
+{{- end }}
+
+{{/* The labels that no Namespace of a form may have: of pod security, and those that the network policies select. */}}
+{{- define "lynq.deniedLabels" -}}
+{{- $keys := list "pod-security.kubernetes.io/*" }}
+{{- range $name := list "metrics" "webhook" }}
+{{- range $peer := include "lynq.peers" (get ($.Values.networkPolicy | default dict) $name | default dict) | fromYamlArray }}
+{{- $selector := $peer.namespaceSelector | default dict }}
+{{- $keys = concat $keys (keys ($selector.matchLabels | default dict) | sortAlpha) }}
+{{- range $selector.matchExpressions }}
+{{- $keys = append $keys .key }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- join "," (uniq $keys) }}
 {{- end }}
 
 {{- /* From the dashboard's Service to its pods, which are no pods of the operator. */ -}}

@@ -24,6 +24,10 @@ NODES_PER_NAMESPACE: Final = 2000
 """Tested number of tenants in one namespace: that of Deployments per namespace in Kubernetes."""
 NODES_PER_PROCESS: Final = 10_000
 """Number of nodes above which the operator runs in shards."""
+IMAGE_NOT_SET: Final = "IMAGE-NOT-SET"
+"""The image of the manifests: no node accepts it."""
+_GO_OPERATOR: Final = "k8s-lynq"
+"""The part of their names that all images of the Go operator have, in mirrors too."""
 _WARN_AT: Final = 0.8
 """The share of a threshold that is worth a warning."""
 
@@ -105,6 +109,15 @@ def _paths(schema: Mapping[str, Any], prefix: str) -> Iterator[str]:
         yield from _paths(items, f"{prefix}[]")
 
 
+def _image_problem(image: str) -> str:
+    """Return why the image of an installation is none of this operator; "" if its name may be."""
+    if IMAGE_NOT_SET in image:
+        return "no image is set: build one with make image, and put its name into the manifests"
+    if _GO_OPERATOR in image.split("/"):
+        return "this is the image of the Go operator, which does not know the flags of this one"
+    return ""
+
+
 def check_deployments(deployments: Sequence[Mapping[str, Any]]) -> Iterator[CheckResult]:
     """Judge the Deployments of the operator."""
     if not deployments:
@@ -117,8 +130,11 @@ def check_deployments(deployments: Sequence[Mapping[str, Any]]) -> Iterator[Chec
         available = status.get("availableReplicas", 0)
         containers = deployment["spec"]["template"]["spec"]["containers"]
         place = f"{metadata['namespace']}/{metadata['name']}"
-        detail = f"{place}: {available} of {wanted} replicas, {containers[0]['image']}"
-        if available:
+        image = str(containers[0]["image"])
+        detail = f"{place}: {available} of {wanted} replicas, {image}"
+        if problem := _image_problem(image):
+            yield failure("operator", f"{detail}: {problem}")
+        elif available:
             yield ok("operator", detail)
         else:
             yield failure(

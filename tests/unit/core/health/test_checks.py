@@ -125,6 +125,24 @@ def test_deployment_needs_an_available_replica(available: int, severity: Severit
 
 
 @pytest.mark.parametrize(
+    ("image", "problem"),
+    [
+        ("IMAGE-NOT-SET:0.1.0", "no image is set"),
+        ("mirror.example.com/ghcr.io/k8s-lynq/lynq:1.1", "the image of the Go operator"),
+    ],
+)
+def test_image_of_another_operator_or_none_is_a_failure(image: str, problem: str) -> None:
+    deployment = {
+        "metadata": {"name": "lynq", "namespace": "system"},
+        "spec": {"template": {"spec": {"containers": [{"image": image}]}}},
+        "status": {"availableReplicas": 1},
+    }
+    (result,) = check_deployments([deployment])
+    assert result.severity is Severity.FAILURE
+    assert problem in result.detail
+
+
+@pytest.mark.parametrize(
     ("holder", "age", "severity"),
     [
         ("lynq-0", 2, Severity.OK),
