@@ -28,12 +28,12 @@ class Tenancy:
     folder: Path
     uid: str = field(default_factory=lambda: f"t{uuid.uuid4().hex[:8]}")
 
-    def set_row(self, *, active: bool = True) -> None:
+    def set_row(self, *, active: bool = True, plan: str = "basic") -> None:
         """Replace the rows of the sample table with the tenant's row."""
         with closing(sqlite3.connect(self.folder / "tenants.db")) as connection, connection:
             connection.execute("CREATE TABLE IF NOT EXISTS tenants (id, active, plan)")
             connection.execute("DELETE FROM tenants")
-            connection.execute("INSERT INTO tenants VALUES (?, ?, ?)", (self.uid, active, "basic"))
+            connection.execute("INSERT INTO tenants VALUES (?, ?, ?)", (self.uid, active, plan))
 
     async def apply_sample(self, name: str) -> Object:
         """Apply a sample file; return its last object."""
