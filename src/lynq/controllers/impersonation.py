@@ -1,18 +1,6 @@
 """Selects the client for a node's objects, and checks whether the node may write and delete them.
 
 `lynq.core.object_limits` and `lynq.core.node.service_account` decide; this module reads the caches.
-
-A form can name a service account. The node's objects are then written and deleted as that account,
-with its permissions only. The form's `serviceAccountName` counts and not the node's annotation:
-the right to edit nodes must not include the choice of another account. A node whose form is missing
-or unreadable therefore writes and deletes nothing, if an account is or was required. Only for a
-node that is being deleted, whose form may be deleted already, the annotation counts: all that
-happens as that account is the deletion of the node's objects.
-
-A node without a hub was created by a user. It gets no form's account, and is bound by the limits of
-all forms in its namespace: it writes nothing where a form names an account, and only to namespaces
-that every form allows. A node whose hub does not exist writes nothing there either: its signature
-is still valid, and a user may have created it again.
 """
 
 from functools import partial
