@@ -228,7 +228,7 @@ async def test_missing_package_is_reported_with_its_extra(
     async with listen_to(database.settings, "tenants") as listener:
         lost = await listener.lost()
     assert lost.reason == "DriverMissing"
-    assert "lynq[push]" in lost.message
+    assert "mysql-replication" in lost.message
 
 
 @pytest.mark.parametrize("encrypted", [False, True])

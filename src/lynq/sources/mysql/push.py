@@ -69,7 +69,7 @@ def _import_follower(settings: MySQLSettings) -> "type[BinlogFollower]":
         from lynq.sources.mysql.binlog import BinlogFollower  # noqa: PLC0415 - see above
     except ImportError as error:
         raise DriverMissing(
-            "push from MySQL needs the package mysql-replication: install lynq[push]",
+            "push from MySQL needs the package mysql-replication: install it beside lynq",
             endpoint=settings.endpoint,
         ) from error
     return BinlogFollower
