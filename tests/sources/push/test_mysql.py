@@ -219,7 +219,7 @@ async def test_statement_binlog_is_reported_and_row_format_reconnects(database: 
         await database.execute("SET GLOBAL binlog_format = 'ROW'")
 
 
-async def test_missing_package_is_reported_with_its_extra(
+async def test_missing_package_is_named(
     database: MySQLPush, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delitem(sys.modules, "lynq.sources.mysql.binlog")
