@@ -10,7 +10,7 @@ from lynq.api.node_metadata import form_by_name, form_of, hub_by_label, is_delet
 from lynq.controllers.context import ControllerContext
 from lynq.core.node.objects import ObjectRef
 from lynq.core.node.origin import NodeOrigin
-from lynq.core.node.service_account import Surroundings
+from lynq.core.node.service_account import AccountFacts
 from lynq.core.object_limits import ObjectLimits, ObjectWrite, deletion_denial, write_denial
 from lynq.kube import Client, Request, Response, Send
 from lynq.kube.errors import KubeError
@@ -28,41 +28,41 @@ class ClientSelector:
 
     def client_for(self, node: LynqNode) -> Client:
         """Return the client that writes and deletes the node's objects."""
-        surroundings = self._surroundings(node)
-        if problem := self._account_problem(node, surroundings):
+        facts = self._facts(node)
+        if problem := self._account_problem(node, facts):
             return _rejecting(self._context.client, problem)
-        if account := surroundings.service_account(node):
+        if account := facts.service_account(node):
             user = f"system:serviceaccount:{node.metadata.namespace}:{account}"
             return self._context.client.acting_as(user)
         return self._context.client
 
     def check(self, node: LynqNode, write: ObjectWrite) -> None:
         """Check that the node may write an object; raises NotAllowed."""
-        surroundings = self._surroundings(node)
-        if problem := self._account_problem(node, surroundings):
+        facts = self._facts(node)
+        if problem := self._account_problem(node, facts):
             raise NotAllowed(problem)
-        limits = self._limits(node, surroundings)
+        limits = self._limits(node, facts)
         if denial := write_denial(write, node.metadata.namespace, limits):
             raise NotAllowed(denial)
 
     def check_deletion(self, node: LynqNode, ref: ObjectRef) -> None:
         """Check that the node may delete an object; raises NotAllowed."""
-        limits = self._limits(node, self._surroundings(node))
+        limits = self._limits(node, self._facts(node))
         if denial := deletion_denial(ref.identity, node.metadata.namespace, limits):
             raise NotAllowed(denial)
 
-    def _account_problem(self, node: LynqNode, surroundings: Surroundings) -> str:
+    def _account_problem(self, node: LynqNode, facts: AccountFacts) -> str:
         is_required = self._context.options.requires_service_account
-        return surroundings.account_problem(node, is_required=is_required)
+        return facts.account_problem(node, is_required=is_required)
 
-    def _limits(self, node: LynqNode, surroundings: Surroundings) -> list[ObjectLimits]:
-        forms = surroundings.limiting_forms(node)
+    def _limits(self, node: LynqNode, facts: AccountFacts) -> list[ObjectLimits]:
+        forms = facts.limiting_forms(node)
         of_forms = (ObjectLimits.of_form(form.metadata.name, form.spec) for form in forms)
         return [self._context.options.limits, *of_forms]
 
-    def _surroundings(self, node: LynqNode) -> Surroundings:
+    def _facts(self, node: LynqNode) -> AccountFacts:
         hub = hub_by_label(node)
-        return Surroundings(
+        return AccountFacts(
             form=self._form(node),
             form_problem=self._context.forms.problem(form_of(node)) or "",
             hub_exists=hub is not None and self._context.hubs.exists(hub),

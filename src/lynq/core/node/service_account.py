@@ -33,8 +33,8 @@ _NO_HUB: Final = (
 )
 
 
-class Surroundings(Struct, frozen=True, kw_only=True):
-    """The form and the hub of a node, and the other forms in its namespace."""
+class AccountFacts(Struct, frozen=True, kw_only=True):
+    """What decides about the account: form and hub of a node, and the forms in its namespace."""
 
     form: LynqForm | None
     form_problem: str
