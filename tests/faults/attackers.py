@@ -12,8 +12,11 @@ from typing import Final
 from lynq.kube.errors import ApiError
 from operated.environment import FORMS, Environment, Object, config_map
 
+_MINUTE: Final = 50.0
+"""Seconds in which each attack has been tried."""
+
 BOMB: Final = '{{ range until 100000 }}{{ $x := sha256sum (printf "%d-%s" . $.plan) }}{{ end }}'
-DERIVED: Final = '{{ range until 20 }}{{ derivePassword 1 "long" "p" "u" "s" }}{{ end }}'
+DERIVED: Final = '{{ range until 3 }}{{ derivePassword 1 "long" "p" "u" "s" }}{{ end }}'
 
 VALUES: Final = {
     "dots": "." * 30_000,
@@ -76,14 +79,14 @@ class Attackers:
                 group.create_task(attack)
 
     async def rows(self) -> None:
-        """Give a row each of the values, twice a minute: each is used by all forms."""
+        """Give a row each of the values within a minute: each is used by all forms."""
         for name, value in itertools.cycle(VALUES.items()):
             self.env.set_rows(("evil", 1, value))
             self.counts[f"row {name}"] += 1
-            await asyncio.sleep(1.5)
+            await asyncio.sleep(_MINUTE / len(VALUES))
 
     async def forms(self) -> None:
-        """Change a form every two seconds: bombs, long texts, and names that take long."""
+        """Change a form every three seconds: bombs, long texts, and names that take long."""
         text = self.folder / "deep.json"
         for number, (name, template) in enumerate(itertools.cycle(hostile_templates().items())):
             patch = {"spec": {"configMaps": [config_map(template), labelled(template)]}}
@@ -95,7 +98,7 @@ class Attackers:
                 with suppress(AssertionError):
                     await asyncio.to_thread(self.kubectl, *arguments)
             self.counts[f"form {name}"] += 1
-            await asyncio.sleep(2)
+            await asyncio.sleep(3)
 
 
 def labelled(text: str) -> Object:

@@ -77,9 +77,9 @@ async def test_attackers_delay_no_row_of_another_hub(
     async with attacked(Attackers(env, kubectl, tmp_path), port) as counts:
         await assert_rows_are_ready(env, rows=ROWS, within=1)
     print(dict(counts))  # noqa: T201
-    assert len(VALUES) <= total(counts, "row")
+    assert total(counts, "row") >= len(VALUES)
     for word in ("form", "answer", "connection"):
-        assert total(counts, word) >= ROWS / 3, word
+        assert total(counts, word) >= ROWS / 4, word
     peak = peak_mib(replica.pid)
     print(f"peak of the memory: {peak} MiB")  # noqa: T201
     assert peak < MEMORY_LIMIT_MIB

@@ -28,6 +28,9 @@ WEBHOOKS: Final = tuple(
     )
 )
 
+_MINUTE: Final = 40.0
+"""Seconds of pauses in which each body is sent to each webhook."""
+
 
 class WebhookClient:
     """Sends hostile requests to the port of the webhooks."""
@@ -45,10 +48,11 @@ class WebhookClient:
                 group.create_task(attack)
 
     async def bodies(self) -> None:
-        """Send each hostile body to each webhook, three times a minute."""
-        for body, path in itertools.cycle(itertools.product(hostile_bodies(), WEBHOOKS)):
+        """Send each hostile body to each webhook within a minute."""
+        requests = list(itertools.product(hostile_bodies(), WEBHOOKS))
+        for body, path in itertools.cycle(requests):
             await self._post(path, body)
-            await asyncio.sleep(0.2)
+            await asyncio.sleep(_MINUTE / len(requests))
 
     async def connections(self) -> None:
         """Hold connections that send nothing, or an endless header; burst, and start again."""
@@ -57,7 +61,7 @@ class WebhookClient:
                 for number in range(50):
                     group.create_task(self._idle(b"" if number % 2 else b"POST / HTTP/1.1\r\nX: "))
             async with asyncio.TaskGroup() as group:
-                for _ in range(50):
+                for _ in range(20):
                     group.create_task(self._post(WEBHOOKS[0], b"{}"))
 
     async def _idle(self, text: bytes) -> None:

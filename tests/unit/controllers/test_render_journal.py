@@ -138,26 +138,26 @@ def test_retry_waits_for_renders_and_renders_wait_for_it(suspected: RenderJourna
 
     def render() -> None:
         started.set()
-        may_end.wait()
+        may_end.wait(10)
         order.append("render under way")
 
     def retry() -> None:
         retried.set()
-        may_end_retry.wait()
+        may_end_retry.wait(10)
         order.append("retry")
 
     with ThreadPoolExecutor() as threads:
         threads.submit(suspected.run, OTHER, render)
-        started.wait()
+        assert started.wait(10)
         threads.submit(suspected.run_alone, CHANGED, retry)
         assert not retried.wait(0.05)
         may_end.set()
-        retried.wait()
+        assert retried.wait(10)
         assert suspected.run_now(OTHER, lambda: "rendered") is None
         later = threads.submit(suspected.run, OTHER, lambda: order.append("later render"))
         assert not later.done()
         may_end_retry.set()
-        later.result()
+        later.result(10)
     assert order == ["render under way", "retry", "later render"]
     assert suspected.run_now(OTHER, lambda: "rendered") == "rendered"
 
@@ -167,14 +167,14 @@ def test_end_of_the_process_waits_for_no_retry(suspected: RenderJournal) -> None
 
     def retry() -> None:
         retried.set()
-        may_end.wait()
+        may_end.wait(10)
 
     with ThreadPoolExecutor() as threads:
         threads.submit(suspected.run_alone, CHANGED, retry)
-        retried.wait()
+        assert retried.wait(10)
         waiting = threads.submit(suspected.run, OTHER, lambda: "rendered")
         suspected.close()
-        assert waiting.result() == "rendered"
+        assert waiting.result(10) == "rendered"
         may_end.set()
 
 
