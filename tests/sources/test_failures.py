@@ -396,4 +396,4 @@ async def test_password_is_never_sent_in_clear_text() -> None:
         error = await failure(settings, tenants("t"))
     assert b"user" in received
     assert CANARY.encode() not in received
-    assert type(error) is errors.LoginFailed
+    assert type(error) is errors.UnverifiedServer

@@ -56,6 +56,22 @@ class TlsMode(StrEnum):
     VERIFY_FULL = "verify-full"
     """As verify-ca, and the certificate must be valid for the host."""
 
+    @property
+    def verifies_server(self) -> bool:
+        """Whether the server has to prove by its certificate which one it is."""
+        return self in (TlsMode.VERIFY_CA, TlsMode.VERIFY_FULL)
+
+
+class PasswordReceiver(StrEnum):
+    """Servers that the password itself may be sent to."""
+
+    VERIFIED_SERVER = "VerifiedServer"
+    """Only a server that is verified: by tls.mode verify-ca or verify-full, or by
+    tls.serverPublicKeyRef. Every server may be logged in to by challenge and response."""
+    ANY_SERVER = "AnyServer"
+    """Any server that answers, and so also one that poses as the database: over TLS without
+    verification, or encrypted with an RSA key that the server hands out."""
+
 
 class KeyHolder(StrEnum):
     """Kind of an object with data."""
@@ -89,6 +105,12 @@ class ObjectKeyRef(Wire, frozen=True, kw_only=True):
     """Key in its data, for example ca.crt."""
 
 
+def _present(
+    *references: SecretKeyRef | ObjectKeyRef | None,
+) -> tuple[SecretKeyRef | ObjectKeyRef, ...]:
+    return tuple(reference for reference in references if reference)
+
+
 class Tls(Wire, frozen=True, kw_only=True):
     """Encryption of the connection, and verification of the server."""
 
@@ -112,6 +134,34 @@ class Tls(Wire, frozen=True, kw_only=True):
 
     key_ref: SecretKeyRef | None = None
     """Private key (PEM, without passphrase) of certRef, in a Secret."""
+
+    @property
+    def references(self) -> tuple[SecretKeyRef | ObjectKeyRef, ...]:
+        """The keys of Secrets and ConfigMaps that the block references."""
+        return _present(self.ca_ref, self.cert_ref, self.key_ref)
+
+
+class MySQLTls(Tls, frozen=True, kw_only=True):
+    """Encryption of the connection, and verification of the server."""
+
+    cel_rules: ClassVar[tuple[Rule, ...]] = (
+        *Tls.cel_rules,
+        Rule(
+            "!has(self.serverPublicKeyRef) || self.mode == 'disable'",
+            "serverPublicKeyRef is for connections without TLS: set mode to disable",
+            at=".serverPublicKeyRef",
+        ),
+    )
+
+    server_public_key_ref: ObjectKeyRef | None = None
+    """RSA public key (PEM) of the server, which encrypts the password for the plugins
+    caching_sha2_password and sha256_password. Only for mode disable: over TLS, a server takes the
+    password unencrypted, and has to be verified by its certificate."""
+
+    @property
+    def references(self) -> tuple[SecretKeyRef | ObjectKeyRef, ...]:
+        """The keys of Secrets and ConfigMaps that the block references."""
+        return (*super().references, *_present(self.server_public_key_ref))
 
 
 class DatabaseServer(Wire, frozen=True, kw_only=True):
@@ -144,12 +194,35 @@ class DatabaseServer(Wire, frozen=True, kw_only=True):
     """Timeout of the read of all rows, for example 60s or 5m. A read that times out is retried, and
     changes nothing. Defaults to 60s."""
 
+    @property
+    def references(self) -> tuple[SecretKeyRef | ObjectKeyRef, ...]:
+        """The keys of Secrets and ConfigMaps that the connection needs."""
+        return (*_present(self.password_ref), *(self.tls.references if self.tls else ()))
+
 
 class MySQL(DatabaseServer, frozen=True, kw_only=True):
     """A table of a MySQL or MariaDB server."""
 
     port: Port = 3306
     """TCP port of the server. Defaults to 3306."""
+
+    tls: MySQLTls | None = None
+    """Encryption of the connection. Without this block the connection is not encrypted."""
+
+    send_password_to: PasswordReceiver = PasswordReceiver.VERIFIED_SERVER
+    """Servers that the password itself may be sent to: the server asks for it with
+    caching_sha2_password (unless the account is in the server's cache), sha256_password,
+    mysql_clear_password and dialog. Defaults to VerifiedServer."""
+
+    @property
+    def logs_in_by_challenge_only(self) -> bool:
+        """Whether no server gets the password itself, so that some accounts cannot log in."""
+        is_verified = self.tls and (self.tls.mode.verifies_server or self.tls.server_public_key_ref)
+        return bool(
+            self.password_ref
+            and not is_verified
+            and self.send_password_to is PasswordReceiver.VERIFIED_SERVER
+        )
 
 
 class PostgreSQL(DatabaseServer, frozen=True, kw_only=True):

@@ -1,6 +1,5 @@
 """`lynq export`: writes a hub, its forms and its ConfigMaps as YAML for Git."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -72,7 +71,7 @@ async def export(cluster: Cluster, *, hub_name: str, directory: Path) -> None:
     objects = [await cluster.client.get(HUBS, hub.metadata.name, namespace)]
     forms = (await cluster.client.list(FORMS, namespace)).items
     objects += [form for form in forms if form["spec"].get("hubId") == hub.metadata.name]
-    references = list(_references(hub))
+    references = _references(hub)
     for name in sorted({ref.name for ref in references if _is_config_map(ref)}):
         try:
             objects.append(await cluster.client.get(CONFIG_MAPS, name, namespace))
@@ -100,13 +99,9 @@ def cleaned(obj: dict[str, Any]) -> dict[str, Any]:
     return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": metadata, **body}
 
 
-def _references(hub: LynqHub) -> Iterator[SecretKeyRef | ObjectKeyRef]:
+def _references(hub: LynqHub) -> tuple[SecretKeyRef | ObjectKeyRef, ...]:
     block = hub.spec.source.block
-    if not isinstance(block, DatabaseServer):
-        return
-    tls = block.tls
-    references = (block.password_ref, tls and tls.ca_ref, tls and tls.cert_ref, tls and tls.key_ref)
-    yield from (reference for reference in references if reference)
+    return block.references if isinstance(block, DatabaseServer) else ()
 
 
 def _is_config_map(reference: SecretKeyRef | ObjectKeyRef) -> bool:

@@ -85,6 +85,10 @@ class LoginFailed(SourceConnectionFailed):
     """The server rejects the login of this user from this address."""
 
 
+class UnverifiedServer(LoginFailed):
+    """The server asks for the password itself, and nothing shows which server it is."""
+
+
 class WrongPassword(LoginFailed):
     """User name or password is wrong."""
 

@@ -24,8 +24,6 @@ from lynq.tls.context import CertificateError, client_context, load_key_pair
 
 C = TypeVar("C")
 
-_VERIFYING = frozenset((TlsMode.VERIFY_CA, TlsMode.VERIFY_FULL))
-
 
 def tls_context(tls: TLS, server_name: str = "") -> ssl.SSLContext | None:
     """Return the SSL context for these settings; None if nothing is encrypted.
@@ -39,7 +37,7 @@ def tls_context(tls: TLS, server_name: str = "") -> ssl.SSLContext | None:
     except CertificateError:
         raise InvalidSettings("not a PEM certificate", field="tls.caRef") from None
     context.check_hostname = tls.mode is TlsMode.VERIFY_FULL
-    context.verify_mode = ssl.CERT_REQUIRED if tls.mode in _VERIFYING else ssl.CERT_NONE
+    context.verify_mode = ssl.CERT_REQUIRED if tls.mode.verifies_server else ssl.CERT_NONE
     if bool(tls.certificate) != bool(tls.key):
         raise InvalidSettings("certificate and key belong together", field="tls.keyRef")
     if tls.certificate and tls.key:

@@ -24,6 +24,8 @@ class TLS:
     """Trusted certificate authorities; None: those of the operator's machine."""
     certificate: str | None = None
     key: str | None = field(default=None, repr=False)
+    server_public_key: str | None = None
+    """RSA key of a MySQL server, which encrypts the password where TLS does not."""
 
 
 MIB: Final = 1 << 20

@@ -1,7 +1,9 @@
 """The registry of engines: complete, and settings follow the block of the spec."""
 
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from lynq.api import MySQL, PostgreSQL, SourceType, TlsMode
@@ -15,6 +17,7 @@ from lynq.sources import (
     Settings,
     SQLiteSettings,
 )
+from lynq.sources.read import Identity
 
 TLS_SETTINGS = TLS(mode=TlsMode.REQUIRE)
 VALUES = ResolvedValues(
@@ -69,6 +72,32 @@ def test_settings_combine_the_block_with_resolved_values(
     block: MySQL | PostgreSQL | SQLite, expected: Settings
 ) -> None:
     assert ENGINES[expected.engine].settings(block, VALUES) == expected
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        {},
+        {"sendPasswordTo": "AnyServer"},
+        {"tls": {"mode": "disable", "serverPublicKeyRef": {"name": "key", "key": "pem"}}},
+    ],
+)
+def test_fields_of_a_later_version_leave_the_identity_of_a_source(added: dict[str, Any]) -> None:
+    """Another identity would hold the deletions of every hub after an upgrade."""
+    server = {"host": "db.example.com", "username": "lynq", "database": "shop", "table": "tenants"}
+    block = msgspec.convert(server | added, MySQL)
+    identity = Identity(
+        endpoint=ENGINES[SourceType.MYSQL].settings(block, VALUES).endpoint,
+        table=block.table,
+        columns=(("id", "varchar"), ("active", "tinyint")),
+    )
+    # The literal is stored in the status of hubs.
+    assert identity.digest == "d663008b6ddddf53"
+
+
+def test_fields_of_a_later_version_are_absent_from_hubs_without_them() -> None:
+    server = {"host": "db", "username": "lynq", "database": "shop", "table": "tenants", "tls": {}}
+    assert msgspec.to_builtins(msgspec.convert(server, MySQL)) == server
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,9 @@ from lynq.sources.push.channel import PushTiming, reconnect_forever
 
 _log = structlog.get_logger(__name__)
 
-_SECRET_MAY_HAVE_CHANGED: Final = frozenset({"LoginFailed", "WrongPassword", "TLSFailed"})
+_SECRET_MAY_HAVE_CHANGED: Final = frozenset(
+    {"LoginFailed", "UnverifiedServer", "WrongPassword", "TLSFailed"}
+)
 _NO_SOURCE: Final = PushState(connected=False, message="push source unknown; see condition Ready")
 
 

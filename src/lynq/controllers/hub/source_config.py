@@ -21,7 +21,7 @@ from lynq.api import (
 from lynq.api.denied_hosts import NONE_DENIED, DeniedHosts
 from lynq.api.metadata import ObjectKey
 from lynq.api.problems import errors
-from lynq.api.source import DatabaseServer
+from lynq.api.source import DatabaseServer, MySQLTls
 from lynq.controllers.hub.source_objects import Data, SourceObject, fetch_data
 from lynq.core.hub.schedule import duration_of
 from lynq.core.hub.validation import validate_hub
@@ -166,11 +166,13 @@ async def _tls(tls: Tls | None, block: str, secrets: SecretResolver) -> TLS:
     async def text(ref: SecretKeyRef | ObjectKeyRef | None, field: str) -> str | None:
         return await secrets.text(ref, f"{block}.{field}") if ref else None
 
+    server_key = tls.server_public_key_ref if isinstance(tls, MySQLTls) else None
     return TLS(
         mode=tls.mode,
         ca=await text(tls.ca_ref, "caRef"),
         certificate=await text(tls.cert_ref, "certRef"),
         key=await text(tls.key_ref, "keyRef"),
+        server_public_key=await text(server_key, "serverPublicKeyRef"),
     )
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from lynq.api import HubSource, HubSpec, SecretKeyRef, SourceType, Tls
+from lynq.api import HubSource, HubSpec, SecretKeyRef, SourceType, Tls, TlsMode
 from lynq.api.denied_hosts import DeniedHosts
 from lynq.api.names import LABEL_HUB
 from lynq.api.naming import LABEL_LIMIT
@@ -16,6 +16,7 @@ from lynq.api.problems import Problem, ProblemKind, at_key
 from lynq.api.source import (
     LONGEST_NAME,
     DatabaseServer,
+    MySQLTls,
     SQLite,
     length_problem,
     name_problem,
@@ -82,6 +83,11 @@ def _check_server(server: DatabaseServer, path: str) -> Iterator[Problem]:
 def _check_tls(tls: Tls, path: str) -> Iterator[Problem]:
     if (tls.cert_ref is None) != (tls.key_ref is None):
         yield Problem(f"{path}.keyRef", "certRef and keyRef must be set together")
+    is_pinned = isinstance(tls, MySQLTls) and tls.server_public_key_ref
+    if is_pinned and tls.mode is not TlsMode.DISABLE:
+        yield Problem(
+            f"{path}.serverPublicKeyRef", "is for connections without TLS: set mode to disable"
+        )
     yield from _check_ref(tls.key_ref, f"{path}.keyRef")
 
 

@@ -34,6 +34,7 @@ from pymysqlreplication.row_event import (
 
 from lynq.api import TlsMode
 from lynq.sources.errors import Interrupted, SourceError
+from lynq.sources.mysql.login import Login, announced_plugin
 from lynq.sources.mysql.preflight import (
     BinlogStart,
     Rows,
@@ -64,6 +65,37 @@ logging.getLogger("pymysqlreplication").setLevel(logging.ERROR)
 # Neither driver has types.
 Connection = Any
 BinlogReader = Any
+_PymysqlConnection: Any = pymysql.Connection
+
+
+class _LoginConnection(_PymysqlConnection):  # type: ignore[misc]
+    """pymysql's connection, whose login `Login` answers."""
+
+    _auth_plugin_name: str
+
+    def __init__(self, settings: MySQLSettings, **arguments: object) -> None:
+        super().__init__(**arguments)
+        self._settings = settings
+        self._is_logging_in = False
+
+    def _get_server_information(self) -> None:
+        self._is_logging_in = False
+        super()._get_server_information()
+        self._auth_plugin_name = announced_plugin(self._auth_plugin_name)
+        self._is_logging_in = True
+
+    def _read_packet(self, *packet_type: type) -> Any:  # noqa: ANN401 - the driver has no types
+        packet = super()._read_packet(*packet_type)
+        if not self._is_logging_in:
+            return packet
+        login = Login(self._settings, self._auth_plugin_name, self.salt, is_encrypted=self._secure)
+        while not packet.is_ok_packet():
+            answer = login.answer(packet.get_all_data())
+            if answer is not None:
+                self.write_packet(answer)
+            packet = super()._read_packet()
+        self._is_logging_in = False
+        return packet
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +202,9 @@ class BinlogFollower:
                 connection.close()
 
     def _log_in(self, cancellable: CancellableSocket, cursor_class: type) -> Connection:
-        connection = pymysql.Connection(
-            **login_arguments(self.settings, pymysql.OperationalError),
+        connection = _LoginConnection(
+            self.settings,
+            **login_arguments(self.settings),
             autocommit=True,
             cursorclass=cursor_class,
             read_timeout=self.silence,

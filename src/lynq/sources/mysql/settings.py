@@ -11,10 +11,6 @@ from lynq.sources.settings import ServerSettings
 # Characters, because UTF-16 may have more bytes than the UTF-8 that is sent; of a BLOB, bytes.
 DIALECT = Dialect("`", LONGEST_NAME[SourceType.MYSQL], size="CHAR_LENGTH({})")
 
-# These authentication plugins send the password itself, and the server chooses the plugin.
-_CLEAR_TEXT_PLUGINS = ("mysql_clear_password", "dialog", "mysql_old_password")
-_AUTH_PLUGIN_CANNOT_LOAD = 2059
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MySQLSettings(ServerSettings):
@@ -22,16 +18,12 @@ class MySQLSettings(ServerSettings):
 
     engine: ClassVar[SourceType] = SourceType.MYSQL
     port: int = 3306
+    accepts_any_server: bool = False
+    """Whether the password may be sent to a server that is not verified."""
 
 
-def login_arguments(settings: MySQLSettings, error: type[Exception]) -> dict[str, Any]:
-    """Return the connect arguments that asyncmy and pymysql share; `error` is the driver's own."""
-
-    def reject_unencrypted(connection: Any) -> None:  # noqa: ANN401 - the drivers have no types
-        """Raise rather than send the password over a connection without TLS."""
-        if not connection._secure:  # noqa: SLF001 - not public in either driver
-            raise error(_AUTH_PLUGIN_CANNOT_LOAD, "not without TLS")
-
+def login_arguments(settings: MySQLSettings) -> dict[str, Any]:
+    """Return the connect arguments that asyncmy and pymysql share."""
     return {
         "host": settings.host,
         "port": settings.port,
@@ -40,5 +32,4 @@ def login_arguments(settings: MySQLSettings, error: type[Exception]) -> dict[str
         "password": settings.password.encode(),
         "database": settings.database,
         "charset": "utf8mb4",
-        "auth_plugin_map": dict.fromkeys(_CLEAR_TEXT_PLUGINS, reject_unencrypted),
     }

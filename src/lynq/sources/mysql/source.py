@@ -14,7 +14,6 @@ from typing import Any
 import asyncmy
 from asyncmy import protocol
 from asyncmy.cursors import SSCursor
-from asyncmy.errors import OperationalError
 
 from lynq.api.text import and_more
 from lynq.sources.errors import (
@@ -23,6 +22,7 @@ from lynq.sources.errors import (
     StatementRefused,
     translate_errors,
 )
+from lynq.sources.mysql.login import Login, announced_plugin
 from lynq.sources.mysql.settings import DIALECT, MySQLSettings, login_arguments
 from lynq.sources.mysql.types import (
     column,
@@ -58,6 +58,7 @@ ORDER BY table_name
 
 # asyncmy has no types.
 DriverConnection = Any
+_AsyncmyConnection: Any = asyncmy.Connection
 
 
 def open_mysql(settings: MySQLSettings) -> ServerSource:
@@ -79,11 +80,42 @@ async def connect_server(settings: MySQLSettings) -> DriverConnection:
     return await connect_within(settings, attempt)
 
 
+class _LoginConnection(_AsyncmyConnection):  # type: ignore[misc]
+    """asyncmy's connection, whose login `Login` answers."""
+
+    _auth_plugin_name: str
+
+    def __init__(self, settings: MySQLSettings, **arguments: object) -> None:
+        super().__init__(**arguments)
+        self._settings = settings
+        self._is_logging_in = False
+
+    async def _get_server_information(self) -> None:
+        self._is_logging_in = False
+        await super()._get_server_information()
+        self._auth_plugin_name = announced_plugin(self._auth_plugin_name)
+        self._is_logging_in = True
+
+    async def read_packet(self, *packet_type: type) -> Any:  # noqa: ANN401 - the driver has no types
+        packet = await super().read_packet(*packet_type)
+        if not self._is_logging_in:
+            return packet
+        login = Login(self._settings, self._auth_plugin_name, self.salt, is_encrypted=self._secure)
+        while not packet.is_ok_packet():
+            answer = login.answer(packet.get_all_data())
+            if answer is not None:
+                self.write_packet(answer)
+            packet = await super().read_packet()
+        self._is_logging_in = False
+        return packet
+
+
 async def _log_in(
     settings: MySQLSettings, context: ssl.SSLContext | None, address: ServerAddress
 ) -> DriverConnection:
-    connection = await asyncmy.connect(
-        **login_arguments(settings, OperationalError) | {"host": address.ip},
+    connection = _LoginConnection(
+        settings,
+        **login_arguments(settings) | {"host": address.ip},
         ssl=context,
         connect_timeout=settings.connect_timeout,
         # Values are not converted: the server's own text is what templates see.
@@ -92,6 +124,7 @@ async def _log_in(
         program_name="lynq",
     )
     try:
+        await connection.connect()
         _limit_receive_buffer(connection)
         async with connection.cursor() as cursor:
             for statement in _session_statements(settings, connection.get_server_info()):

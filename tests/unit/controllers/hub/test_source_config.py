@@ -8,11 +8,11 @@ import msgspec
 import pytest
 import pytest_asyncio
 
-from lynq.api import HubSpec
+from lynq.api import HubSpec, TlsMode
 from lynq.controllers.hub.source_config import SourceConfig, SourceConfigLoader
 from lynq.kube import Client
 from lynq.kube.resource import CONFIG_MAPS, SECRETS
-from lynq.sources import MySQLSettings, PostgreSQLSettings, SQLiteSettings
+from lynq.sources import TLS, MySQLSettings, PostgreSQLSettings, SQLiteSettings
 from lynq.sources.errors import InvalidSettings
 from operated.environment import RequestRecorder
 
@@ -60,6 +60,24 @@ async def test_mysql_source_with_all_settings(loader: SourceConfigLoader, namesp
     assert config.query.columns == ("id", "on", "subscription")
     assert config.query.table == "sales.tenants"
     assert config.login_hint == ""
+
+
+async def test_key_of_a_mysql_server_is_read(loader: SourceConfigLoader, namespace: str) -> None:
+    key = {"kind": "ConfigMap", "name": "trust", "key": "ca.crt"}
+    tls = {"mode": "disable", "serverPublicKeyRef": key}
+    config = await load(loader, namespace, {"type": "mysql", "mysql": SERVER | {"tls": tls}})
+    assert isinstance(config.settings, MySQLSettings)
+    assert config.settings.tls == TLS(mode=TlsMode.DISABLE, server_public_key="CA")
+    assert not config.settings.accepts_any_server
+
+
+async def test_any_server_is_accepted_on_request(
+    loader: SourceConfigLoader, namespace: str
+) -> None:
+    block = SERVER | {"sendPasswordTo": "AnyServer"}
+    config = await load(loader, namespace, {"type": "mysql", "mysql": block})
+    assert isinstance(config.settings, MySQLSettings)
+    assert config.settings.accepts_any_server
 
 
 async def test_minimal_source_settings(loader: SourceConfigLoader, namespace: str) -> None:

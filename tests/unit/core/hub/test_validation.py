@@ -92,6 +92,13 @@ def test_valid_hub_has_no_problem(spec: HubSpec) -> None:
             mysql(tls={"certRef": {"name": "a", "key": "b"}}),
             "spec.source.mysql.tls.keyRef: certRef and keyRef must be set together",
         ),
+        (
+            mysql(tls={"serverPublicKeyRef": {"name": "a", "key": "b"}}),
+            (
+                "spec.source.mysql.tls.serverPublicKeyRef: is for connections without TLS: set"
+                " mode to disable"
+            ),
+        ),
         (sqlite("a/../../etc/x"), "spec.source.sqlite.path: must not lead out of --sqlite-dir"),
         (
             hub(mappings={"uid": ""}),
