@@ -17,7 +17,10 @@ from lynq.core.lint.form_rules import (
     FORM_RULES,
     UNUSED_COLUMN,
     UNUSED_COLUMN_REASON,
+    UNVERIFIED_SERVER,
+    UNVERIFIED_SERVER_REASON,
     unused_columns,
+    unverified_servers,
 )
 from lynq.core.lint.model import ANNOTATION_DISABLE, Finding, FormToLint
 from lynq.core.lint.workload_rules import WORKLOAD_RULES
@@ -26,6 +29,7 @@ _RULES: Final = (*FORM_RULES, *WORKLOAD_RULES)
 REASONS: Final = {
     **{rule.name: rule.reason for rule in _RULES},
     UNUSED_COLUMN: UNUSED_COLUMN_REASON,
+    UNVERIFIED_SERVER: UNVERIFIED_SERVER_REASON,
 }
 """Why each rule exists."""
 _COMMENT: Final = re.compile(r"(?<=[#\s])lynq-lint:\s*+disable=([\w-]+(?:\s*,\s*[\w-]+)*)")
@@ -97,11 +101,13 @@ def _findings(files: FormFiles) -> Iterator[tuple[Document, Finding]]:
         for rule in _RULES:
             yield from ((form.document, finding) for finding in rule.findings(linted))
     for each in files.hubs:
+        spec = each.object.spec
+        yield from ((each.document, finding) for finding in unverified_servers(spec))
         forms = list(_forms_of(each, files.forms, files))
         # Without its forms, nothing is known about the use of columns.
         if forms:
             specs = (form.spec for form in forms)
-            findings = unused_columns(each.object.spec, specs)
+            findings = unused_columns(spec, specs)
             yield from ((each.document, finding) for finding in findings)
 
 

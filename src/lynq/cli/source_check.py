@@ -141,6 +141,8 @@ async def _server_results(hub: LynqHub, config: SourceConfig) -> AsyncIterator[C
     else:
         yield ok("server", facts.version)
         yield _tls(hub, facts)
+        if facts.login_risk:
+            yield warning("login", facts.login_risk)
         yield ok("grants", "; ".join(facts.grants) or "none that the server reports")
     yield await _push(hub, config)
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 
 import click
 
-from lynq.api import LynqHub
+from lynq.api import HubSpec, LynqHub, MySQL
 from lynq.api.installation_key import KEY_SIZE, InstallationKey
 from lynq.api.problems import errors
 from lynq.cli.connection import Cluster, listing_command
@@ -35,6 +35,8 @@ async def import_(cluster: Cluster, *, dry_run: bool, hub_name: str | None) -> N
     nodes are signed and objects get labels and annotations of Lynq, and nothing else: every other
     change is listed, and every form that would be refused. The swap itself is an apply of the
     manifests, see docs/how-to/swap-from-go.md.
+
+    A hub whose MySQL server is not verified has a line that says which accounts cannot log in.
 
     The exit code is 0 if nothing but labels and annotations of Lynq changes, and 1 otherwise.
 
@@ -79,7 +81,7 @@ async def _report(cluster: Cluster, hub: LynqHub) -> bool:
         refused = [line async for line in _refused(simulation, hub)]
         takeover = takeover_of(await simulation.plan(hub, simulation.rows_of_nodes(hub)))
     click.echo(f"hub {hub.metadata.key}")
-    for line in (*_lines(takeover), *refused):
+    for line in (*_lines(takeover), *refused, *login_lines(hub.spec)):
         click.echo(f"  {line}")
     return takeover.is_unnoticed and not refused
 
@@ -90,6 +92,17 @@ async def _refused(simulation: Simulation, hub: LynqHub) -> AsyncIterator[str]:
     for form in simulation.context.forms.by(BY_HUB, hub.metadata.key):
         for problem in errors(await validator.problems(form)):
             yield f"refused    form {form.metadata.name}: {problem.message}"
+
+
+def login_lines(spec: HubSpec) -> Iterator[str]:
+    """Yield a line if the hub may not be able to log in; only the server knows its plugin."""
+    block = spec.source.block
+    if isinstance(block, MySQL) and block.logs_in_by_challenge_only:
+        yield (
+            f"login      {block.host} is not verified and gets no password: an account with "
+            "caching_sha2_password, the default of MySQL 8, cannot log in after a restart of its "
+            "server; see docs/how-to/tls.md"
+        )
 
 
 def _lines(takeover: Takeover) -> Iterator[str]:

@@ -53,6 +53,8 @@ class SourceFacts:
     tls: str = ""
     """Protocol and cipher; empty if the connection is not encrypted."""
     grants: tuple[str, ...] = ()
+    login_risk: str = ""
+    """Why a later login may fail; empty if it will not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

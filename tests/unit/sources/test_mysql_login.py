@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any, Final
 
 import pytest
+from asyncmy import auth
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from hypothesis import given
@@ -230,6 +231,39 @@ async def test_error_names_plugin_user_and_remedies(
     assert PASSWORD not in message
 
 
+RISKS = [
+    (Script("caching_sha2_password", (b"\1\3",), answers=False), {}, True),
+    (Script(), {}, False),
+    (
+        Script("caching_sha2_password", (b"\1\3",), answers=False),
+        {"accepts_any_server": True},
+        False,
+    ),
+    (
+        Script("caching_sha2_password", (b"\1\3",), answers=False),
+        {"tls": TLS(mode=TlsMode.DISABLE, server_public_key=PUBLIC_KEY)},
+        False,
+    ),
+    (
+        Script("caching_sha2_password", (b"\1\3",), answers=False),
+        {"tls": TLS(ca=AUTHORITY.certificate.decode())},
+        False,
+    ),
+]
+
+
+@pytest.mark.parametrize(("script", "changes", "is_risky"), RISKS)
+async def test_login_from_the_cache_of_the_server_is_a_risk(
+    script: Script, changes: dict[str, Any], *, is_risky: bool
+) -> None:
+    """It works until the server restarts: `lynq source check` says so before."""
+    with hostile_server(script, PAIR) as server:
+        connection = await connect_server(settings_for(server, TlsMode.REQUIRE, **changes))
+        connection.close()
+    assert ("restart" in connection.login_risk) is is_risky
+    assert ("sendPasswordTo: AnyServer" in connection.login_risk) is is_risky
+
+
 async def test_name_of_an_unknown_plugin_is_not_repeated(log_in: Login) -> None:
     with (
         hostile_server(REQUESTS["unknown plugin"]) as server,
@@ -282,6 +316,19 @@ def test_no_sequence_of_packets_gets_the_password(
     received = Hostile(1, drive(login, packets))
     assert not received.has(PASSWORD)
     assert not received.was_asked_for_its_key
+
+
+scramble: Any = auth.scramble_caching_sha2
+EXPECTED_CHALLENGE: Final = scramble(PASSWORD.encode(), SALT)
+
+
+@pytest.mark.parametrize("end", [b"", b"\0"])
+def test_terminator_of_the_salt_is_no_part_of_the_challenge(end: bytes) -> None:
+    """With it the server does not find the account in its cache, and asks for the password."""
+    settings = settings_for(Hostile(1), TlsMode.DISABLE)
+    login = MySQLLogin(settings, "mysql_native_password", SALT, is_encrypted=False)
+    answer = login.answer(switch("caching_sha2_password", SALT + end))
+    assert answer == EXPECTED_CHALLENGE
 
 
 def test_user_without_a_password_sends_none() -> None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from lynq.api import CreationPolicy, DeletionPolicy, FormSpec, HubSpec
+from lynq.api import CreationPolicy, DeletionPolicy, FormSpec, HubSpec, MySQL
 from lynq.api.problems import at_key
 from lynq.core.form.templates import placed_resources, templates_of
 from lynq.core.form.validation import check_autoscalers
@@ -162,6 +162,25 @@ def unused_columns(hub: HubSpec, forms: Iterable[FormSpec]) -> Iterator[Finding]
     for variable in sorted(hub.extra_value_mappings.keys() - used):
         path = at_key("spec.extraValueMappings", variable)
         yield Finding(UNUSED_COLUMN, path, f"no form of the files uses .{variable}")
+
+
+UNVERIFIED_SERVER: Final = "unverified-server"
+UNVERIFIED_SERVER_REASON: Final = (
+    "A server that is not verified gets no password, and a MySQL 8 account with "
+    "caching_sha2_password has to send it after each restart of its server."
+)
+
+
+def unverified_servers(hub: HubSpec) -> Iterator[Finding]:
+    """Yield the connection to a MySQL server that some accounts cannot log in to."""
+    block = hub.source.block
+    if isinstance(block, MySQL) and block.logs_in_by_challenge_only:
+        message = (
+            "the server is not verified: set tls.mode to verify-full, or tls.serverPublicKeyRef, "
+            "unless the account logs in by challenge and response, as with MariaDB"
+        )
+        path = "spec.source.mysql.tls" if block.tls else "spec.source.mysql"
+        yield Finding(UNVERIFIED_SERVER, path, message)
 
 
 def _actions(source: str) -> Iterator[str]:

@@ -30,6 +30,7 @@ async def inspect(settings: MySQLSettings, table: Table) -> SourceFacts:  # noqa
     return SourceFacts(
         version=server,
         tls=tls,
+        login_risk=connection.login_risk,
         grants=tuple(_AUTHENTICATION.sub("", grant) for (grant,) in grants),
     )
 

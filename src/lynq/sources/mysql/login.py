@@ -45,6 +45,15 @@ _FULL_LOGIN: Final = b"\4"
 _KEY_REQUESTS: Final = {_Plugin.CACHING_SHA2: b"\2", _Plugin.SHA256: b"\1"}
 """The packets that ask the server for its RSA key."""
 _PASSWORD_PROMPTS: Final = (b"\4Password: ", b"\5Password: ")
+_REMEDIES_WITH_KEY: Final = (
+    "set tls.mode to verify-full or verify-ca; or set tls.mode to disable and"
+    " tls.serverPublicKeyRef to the server's RSA key; or accept a server that is not verified with"
+    " sendPasswordTo: AnyServer"
+)
+_REMEDIES_BY_TLS: Final = (
+    "set tls.mode to verify-full or verify-ca; or accept a server that is not verified with"
+    " tls.mode: require and sendPasswordTo: AnyServer"
+)
 _LONGEST_KEY: Final = 8 * 1024
 """Bytes of an RSA key in PEM; one of 16,384 bits, the most that OpenSSL takes, has 2,900."""
 
@@ -71,6 +80,24 @@ class Login:
         self._salt = salt
         self._has_switched = False
         self._awaits_key = False
+
+    @property
+    def risk(self) -> str:
+        """Why a later login of this account may fail; empty if it will not."""
+        if self._plugin != _Plugin.CACHING_SHA2 or not self._password or self._may_send_password:
+            return ""
+        return (
+            "the server knows this login from its cache, which is empty after a restart. It then"
+            f" asks for the password itself (plugin {self._plugin}), and gets none while it is not"
+            f" verified: {_REMEDIES_WITH_KEY}"
+        )
+
+    @property
+    def _may_send_password(self) -> bool:
+        settings = self._settings
+        if self._is_encrypted:
+            return settings.tls.mode.verifies_server or settings.accepts_any_server
+        return bool(settings.tls.server_public_key) or settings.accepts_any_server
 
     def answer(self, packet: bytes) -> bytes | None:
         """Return the answer to a packet; None if the server sends the next one. Raises SourceError.
@@ -132,18 +159,17 @@ class Login:
 
     def _send_password(self) -> bytes:
         """Return the password for one of the plugins that encrypt it themselves without TLS."""
+        if not self._may_send_password:
+            raise self._unverified()
         if self._is_encrypted:
             return self._send_in_clear()
         if self._settings.tls.server_public_key:
             return self._encrypt(self._settings.tls.server_public_key.encode())
-        if self._settings.accepts_any_server:
-            self._awaits_key = True
-            return _KEY_REQUESTS[_Plugin(self._plugin)]
-        raise self._unverified()
+        self._awaits_key = True
+        return _KEY_REQUESTS[_Plugin(self._plugin)]
 
     def _send_in_clear(self) -> bytes:
-        is_accepted = self._settings.tls.mode.verifies_server or self._settings.accepts_any_server
-        if not (self._is_encrypted and is_accepted):
+        if not (self._is_encrypted and self._may_send_password):
             raise self._unverified()
         return self._password + b"\0"
 
@@ -182,17 +208,7 @@ class Login:
 
     def _unverified(self) -> UnverifiedServer:
         """Return the error that names the plugin, which is one of those above, and the remedies."""
-        if self._plugin in _KEY_REQUESTS:
-            remedies = (
-                "set tls.mode to verify-full or verify-ca; or set tls.mode to disable and"
-                " tls.serverPublicKeyRef to the server's RSA key; or accept a server that is not"
-                " verified with sendPasswordTo: AnyServer"
-            )
-        else:
-            remedies = (
-                "set tls.mode to verify-full or verify-ca; or accept a server that is not verified"
-                " with tls.mode: require and sendPasswordTo: AnyServer"
-            )
+        remedies = _REMEDIES_WITH_KEY if self._plugin in _KEY_REQUESTS else _REMEDIES_BY_TLS
         return UnverifiedServer(
             f"the server asks for the password itself (plugin {self._plugin}) and is not verified,"
             f" so it gets none: {remedies} (user {self._settings.username})",

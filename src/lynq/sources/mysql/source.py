@@ -89,6 +89,8 @@ class _LoginConnection(_AsyncmyConnection):  # type: ignore[misc]
         super().__init__(**arguments)
         self._settings = settings
         self._is_logging_in = False
+        self.login_risk = ""
+        """Why a later login may fail; empty if it will not."""
 
     async def _get_server_information(self) -> None:
         self._is_logging_in = False
@@ -107,6 +109,7 @@ class _LoginConnection(_AsyncmyConnection):  # type: ignore[misc]
                 self.write_packet(answer)
             packet = await super().read_packet()
         self._is_logging_in = False
+        self.login_risk = login.risk
         return packet
 
 

@@ -27,7 +27,7 @@ SQLITE = {"path": "rows.db", "table": "tenants"}
 ALL = ("db-client", "db-password")
 
 
-MAPPINGS = {
+MAPPINGS: dict[str, Any] = {
     "valueMappings": {"uid": "id", "activate": "on", "hostOrUrl": "url"},
     "extraValueMappings": {"planId": "plan", "region": "zone"},
 }
@@ -138,6 +138,6 @@ def test_other_key_of_the_server_needs_the_secrets() -> None:
     interval=st.integers(1, 60),
 )
 def test_unchanged_connection_needs_no_secret(seconds: int, interval: int) -> None:
-    timeouts = {"connectTimeout": f"{seconds}s", "queryTimeout": f"{seconds}s"}
+    timeouts: dict[str, Any] = {"connectTimeout": f"{seconds}s", "queryTimeout": f"{seconds}s"}
     new = hub(sync_interval=f"{interval}s", **timeouts)
     assert secrets_to_authorize(new, hub()) == ()

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from lynq.api import (
@@ -14,7 +15,7 @@ from lynq.api import (
     TResource,
     ValueMappings,
 )
-from lynq.core.lint.form_rules import FORM_RULES, unused_columns
+from lynq.core.lint.form_rules import FORM_RULES, unused_columns, unverified_servers
 from lynq.core.lint.model import FormToLint
 from lynq.core.lint.workload_rules import WORKLOAD_RULES
 
@@ -186,6 +187,26 @@ def test_number_needs_a_default_and_a_label_does_not() -> None:
     assert _messages("variable-without-default", number, label) == [
         ".replicas has no default, and is empty if the column is NULL"
     ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({}, "spec.source.mysql"),
+        ({"tls": {"mode": "require"}}, "spec.source.mysql.tls"),
+        ({"tls": {"mode": "verify-ca"}}, ""),
+        ({"tls": {"mode": "disable", "serverPublicKeyRef": {"name": "k", "key": "k"}}}, ""),
+        ({"sendPasswordTo": "AnyServer"}, ""),
+        ({"passwordRef": None}, ""),
+    ],
+)
+def test_server_that_gets_no_password_is_found(changes: dict[str, Any], path: str) -> None:
+    server = {"host": "db", "username": "u", "database": "d", "table": "t"}
+    password = {"passwordRef": {"name": "db", "key": "password"}}
+    source = {"type": "mysql", "mysql": server | password | changes}
+    mappings = {"uid": "id", "activate": "on"}
+    hub = msgspec.convert({"source": source, "valueMappings": mappings}, HubSpec)
+    assert "".join(finding.path for finding in unverified_servers(hub)) == path
 
 
 def test_column_that_no_form_uses_is_found() -> None:
