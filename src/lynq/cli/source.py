@@ -36,7 +36,8 @@ source.add_command(check)
     metavar="COLUMN",
     help=(
         "Column of the table with the hub's uid (valueMappings.uid). With it, a notification names "
-        "the changed rows, and the hub reads only these."
+        "the changed rows, and the hub reads only these. Each role of the database can learn the "
+        "uids: LISTEN needs no privilege."
     ),
 )
 @click.option(
@@ -49,7 +50,9 @@ source.add_command(check)
 def sql_trigger(table: str, view: str | None, uid: str, engine: str) -> None:  # noqa: ARG001 - only one engine so far
     """Print the SQL of a trigger that notifies Lynq of changes, for hubs with `changes: Push`.
 
-    The SQL is only printed. Review it, and run it with psql as the owner of the table.
+    The SQL is only printed. Review it, and run it with psql as the owner of the table. PostgreSQL
+    has no privilege for LISTEN, so each role that can connect to the database receives the
+    notifications. Without --uid they have no uid, and the hub reads all rows after a change.
     """
     read = Table.named(view) if view else None
     click.echo(trigger_sql(Table.named(table), read, uid), nl=False)

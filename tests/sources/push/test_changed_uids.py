@@ -1,7 +1,9 @@
 """The uids of changed rows: from the binlog's row images, and from the trigger's payload."""
 
+import os
 from collections.abc import AsyncIterator
 
+import asyncpg
 import pytest
 
 from lynq.sources.postgresql.trigger import trigger_sql, uids_in
@@ -146,6 +148,35 @@ async def test_trigger_of_an_earlier_release_names_no_rows(
     async with count_changes(postgresql_push.settings, "tenants", "id") as notifier:
         insert = "INSERT INTO tenants VALUES (3, 'three')"
         await expect(None, notifier, postgresql_push, insert)
+
+
+async def test_role_without_privileges_learns_uids_only_if_they_are_notified(
+    uid_triggers: PostgreSQLPush,
+) -> None:
+    """LISTEN needs no privilege."""
+    settings = uid_triggers.settings
+    role = f"stranger_{os.getpid()}"
+    await uid_triggers.execute(f"CREATE ROLE {role} LOGIN PASSWORD 'x'")
+    stranger = await asyncpg.connect(
+        host=settings.host,
+        port=settings.port,
+        user=role,
+        password="x",
+        database=settings.database,
+    )
+    payloads: list[str] = []
+    try:
+        await stranger.add_listener("lynq_public.tenants", lambda *call: payloads.append(call[3]))
+        await uid_triggers.execute("INSERT INTO tenants VALUES (3, 'three')")
+        await eventually(lambda: len(payloads) == 1)
+        assert '"3"' in payloads.pop()
+        await uid_triggers.execute(trigger_sql(Table.named("tenants")))
+        await uid_triggers.execute("INSERT INTO tenants VALUES (4, 'four')")
+        await eventually(lambda: bool(payloads))
+        assert payloads == [""]
+    finally:
+        await stranger.close()
+        await uid_triggers.execute(f"DROP ROLE {role}")
 
 
 async def test_statement_without_rows_sends_no_notification(uid_triggers: PostgreSQLPush) -> None:

@@ -51,6 +51,16 @@ def test_command_prints_the_sql() -> None:
     assert answer.output == trigger_sql(Table("sales", "tenants"))
 
 
+def test_uids_are_notified_on_request_only_and_the_sql_says_to_whom() -> None:
+    command = ["source", "sql-trigger", "--table", "sales.tenants"]
+    plain = CliRunner().invoke(lynq, command).output
+    assert "LISTEN needs no privilege" in plain
+    assert "pg_notify(TG_ARGV[0], '')" in plain
+    assert "uid" not in plain.partition("CREATE")[2]
+    with_uids = CliRunner().invoke(lynq, [*command, "--uid", "id"]).output
+    assert "each role of the database can learn the uids" in with_uids
+
+
 def test_command_prints_the_sql_for_a_view() -> None:
     arguments = ["source", "sql-trigger", "--table", "sales.tenants", "--for", "shop.active"]
     answer = CliRunner().invoke(lynq, arguments)

@@ -81,7 +81,6 @@ class _WatchedTable:
             subject, options = "the tables of this view", f"--table TABLE --for {self.table}"
         else:
             subject, options = "the table", f"--table {self.table}"
-            options += f" --uid {self.uid}" if self.uid else ""
         return MissingTrigger(
             f"no trigger on {subject} notifies the channel {self.channel!r}: run the SQL that"
             f" `lynq source sql-trigger {options}` prints",

@@ -9,6 +9,9 @@ the change. PostgreSQL keeps the rows of a statement for triggers of one event, 
 trigger per event; the trigger of TRUNCATE has the name of the only trigger of earlier releases, and
 replaces it. A payload has at most 8000 bytes: a statement that changes many rows notifies without
 uids, as all triggers without a uid column do. Any row may have changed then.
+
+PostgreSQL has no privilege for LISTEN: each role that can connect to the database receives the
+notifications of all tables. So uids are notified on request only.
 """
 
 import hashlib
@@ -28,7 +31,13 @@ _FUNCTION = "lynq_notify"
 
 _SQL = """\
 -- Notifies Lynq of changes of {table}, for hubs that read {read}.
--- Run it as the owner of {table}, on PostgreSQL 14 or later. It can be run repeatedly.
+-- LISTEN needs no privilege: each role of the database can learn when {table} changes, but not how.
+-- Run it as the owner of {table}, on PostgreSQL 14 or later. It can be run repeatedly, and replaces
+-- triggers that notify uids.
+
+DROP TRIGGER IF EXISTS {insert_trigger} ON {target};
+DROP TRIGGER IF EXISTS {update_trigger} ON {target};
+DROP TRIGGER IF EXISTS {delete_trigger} ON {target};
 
 CREATE OR REPLACE FUNCTION {function}() RETURNS trigger
 LANGUAGE plpgsql AS $lynq$
@@ -49,6 +58,8 @@ _MAX_PAYLOAD = 7000
 
 _SQL_WITH_UIDS = """\
 -- Notifies Lynq of changed rows of {table}, for hubs that read {read} with the uid column {uid}.
+-- LISTEN needs no privilege: each role of the database can learn the uids of changed rows. Without
+-- --uid, notifications have none.
 -- Run it as the owner of {table}, on PostgreSQL 14 or later. It can be run repeatedly, and replaces
 -- the trigger that notifies without uids.
 
@@ -157,7 +168,19 @@ def trigger_sql(table: Table, read: Table | None = None, uid: str = "") -> str:
         trigger=DIALECT.name(channel, field="table"),
         target=target.quoted(DIALECT),
         channel=channel,
+        **_row_triggers(watched),
     )
+
+
+def _row_triggers(watched: Table) -> dict[str, str]:
+    """Return the names of the triggers that notify uids."""
+    # No name of a table has parentheses, so no other channel has such a name.
+    return {
+        f"{event}_trigger": DIALECT.name(
+            _bounded(f"{_PREFIX}{watched.schema}.{watched.name} ({event})"), field="table"
+        )
+        for event in ("insert", "update", "delete")
+    }
 
 
 def _sql_with_uids(target: Table, watched: Table, uid: str) -> str:
@@ -165,13 +188,6 @@ def _sql_with_uids(target: Table, watched: Table, uid: str) -> str:
     if "$" in uid:
         raise InvalidSettings("a uid column with a dollar sign is not supported", field="uid")
     channel = channel_of(watched.schema, watched.name)
-    # No name of a table has parentheses, so no other channel has such a name.
-    triggers = {
-        f"{event}_trigger": DIALECT.name(
-            _bounded(f"{_PREFIX}{watched.schema}.{watched.name} ({event})"), field="table"
-        )
-        for event in ("insert", "update", "delete")
-    }
     return _SQL_WITH_UIDS.format(
         table=target,
         read=watched,
@@ -183,7 +199,7 @@ def _sql_with_uids(target: Table, watched: Table, uid: str) -> str:
         channel=channel,
         limit=_MAX_ROWS + 1,
         payload=_MAX_PAYLOAD,
-        **triggers,
+        **_row_triggers(watched),
     )
 
 
