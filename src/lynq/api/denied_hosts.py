@@ -7,7 +7,7 @@ is denied with it.
 
 Loopback is allowed by default. A proxy of a managed database, such as the Cloud SQL Auth Proxy, is
 a sidecar that listens there, as databases for tests do. What else listens there in the operator's
-pod, the profiler, speaks HTTP, and a driver ends such a connection at the first byte.
+pod, the profiler, speaks HTTP, which no driver understands.
 """
 
 from dataclasses import dataclass

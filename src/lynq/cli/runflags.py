@@ -187,7 +187,7 @@ _CONTROLLERS: Final = (
         default="",
         metavar="CIDR,HOST,*.SUFFIX",
         help="Networks, addresses and host names of databases that hubs may not connect to. "
-        "Link-local addresses are always denied.",
+        "Link-local addresses and metadata services are always denied, loopback is not.",
     ),
     click.option(
         "--watch-namespaces",
