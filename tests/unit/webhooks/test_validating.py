@@ -1,5 +1,6 @@
 """Validation of the creation, update and deletion of hubs, forms and nodes."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -64,6 +65,22 @@ def test_hub_with_a_denied_host_is_denied(host: str) -> None:
     assert denial
     assert denial.message.startswith("spec.source.mysql.host: the ")
     assert "--deny-source-hosts" in denial.message
+
+
+def test_other_table_or_column_needs_the_secret_and_another_interval_does_not() -> None:
+    password = {"passwordRef": {"name": "db", "key": "password"}}
+    server = {**HUB_SPEC["source"]["mysql"], **password}
+    old = {**HUB_SPEC, "source": {"type": "mysql", "mysql": server}}
+
+    def required(**changes: Any) -> Sequence[str]:
+        new = {**old, **changes}
+        return hub(request(HUB, "UPDATE", an_object(new), an_object(old))).required_secrets
+
+    other_table = {"type": "mysql", "mysql": {**server, "table": "mysql.user"}}
+    assert required(source=other_table) == ("db",)
+    assert required(extraValueMappings={"plan": "authentication_string"}) == ("db",)
+    assert required(source={**old["source"], "syncInterval": "5m"}) == ()
+    assert required(deletionGuard={"maxCount": 1}) == ()
 
 
 def test_hub_name_that_is_no_label_gives_a_warning() -> None:

@@ -68,7 +68,7 @@ BinlogReader = Any
 _PymysqlConnection: Any = pymysql.Connection
 
 
-class _LoginConnection(_PymysqlConnection):  # type: ignore[misc]
+class _BinlogConnection(_PymysqlConnection):  # type: ignore[misc]
     """pymysql's connection, whose login `Login` answers."""
 
     _auth_plugin_name: str
@@ -202,7 +202,7 @@ class BinlogFollower:
                 connection.close()
 
     def _log_in(self, cancellable: CancellableSocket, cursor_class: type) -> Connection:
-        connection = _LoginConnection(
+        connection = _BinlogConnection(
             self.settings,
             **login_arguments(self.settings),
             autocommit=True,

@@ -80,7 +80,7 @@ async def connect_server(settings: MySQLSettings) -> DriverConnection:
     return await connect_within(settings, attempt)
 
 
-class _LoginConnection(_AsyncmyConnection):  # type: ignore[misc]
+class _ReadConnection(_AsyncmyConnection):  # type: ignore[misc]
     """asyncmy's connection, whose login `Login` answers."""
 
     _auth_plugin_name: str
@@ -116,7 +116,7 @@ class _LoginConnection(_AsyncmyConnection):  # type: ignore[misc]
 async def _log_in(
     settings: MySQLSettings, context: ssl.SSLContext | None, address: ServerAddress
 ) -> DriverConnection:
-    connection = _LoginConnection(
+    connection = _ReadConnection(
         settings,
         **login_arguments(settings) | {"host": address.ip},
         ssl=context,
