@@ -14,6 +14,7 @@ from typing import Any, cast
 from click import BadParameter
 from msgspec.structs import replace
 
+from lynq.api.denied_hosts import NONE_DENIED
 from lynq.api.masking import Mask
 from lynq.api.nesting import exceeds_depth
 from lynq.api.text import one_line, printable
@@ -27,7 +28,9 @@ from lynq.kube.codec import cut_depth
 from lynq.kube.connection import BodyTooLarge, Connection, ConnectionLost, Exchange
 from lynq.kube.http_response import Head, InvalidResponse
 from lynq.kube.kubeconfig import Kubeconfig
-from lynq.sources.errors import StatementRefused
+from lynq.sources import MySQLSettings
+from lynq.sources.errors import LoginFailed, StatementRefused
+from lynq.sources.mysql.login import Login
 from lynq.sources.mysql.row_images import UidColumn, changed_uids
 from lynq.sources.postgresql.trigger import uids_in
 from lynq.sources.statement import check_statement
@@ -130,6 +133,19 @@ def _review(text: str) -> object:
     return decode_object(decode_request(_bytes(text), FORM).object)
 
 
+_ACCEPTING = MySQLSettings(
+    host="db", username="u", password="p", database="d", accepts_any_server=True
+)
+
+
+def login(packet: bytes, *before: bytes) -> bytes | None:
+    """Return the answer to a packet of a MySQL server."""
+    state = Login(_ACCEPTING, "caching_sha2_password", b"salt" * 5, is_encrypted=False)
+    for earlier in before:
+        state.answer(earlier)
+    return state.answer(packet)
+
+
 PARSERS: dict[str, Parser] = {
     "AdmissionReview": _review,
     "HTTP response": lambda text: response(_bytes(text)),
@@ -151,8 +167,11 @@ PARSERS: dict[str, Parser] = {
     "filter": parse_filter,
     "flag": goflags.duration,
     "float": parse_float,
+    "host of a hub": NONE_DENIED.problem,
     "integer": parse_int,
     "interval": duration_of,
+    "login with another plugin": lambda text: login(b"\xfe" + _bytes(text)),
+    "login with a key": lambda text: login(b"\1" + _bytes(text), b"\1\4"),
     "mask": Mask({"a": "secret value"}),
     "masked value": lambda text: Mask({"a": text})("a message of the API server"),
     "notification": lambda text: uids_in(text, "uid"),
@@ -175,6 +194,7 @@ EXPECTED = (
     FilterError,
     FunctionError,
     LimitError,
+    LoginFailed,
     ReviewError,
     SpecError,
     StatementRefused,
