@@ -130,7 +130,7 @@ async def test_server_without_tls_never_gets_the_password(
 
 @pytest.mark.parametrize("asked", REQUESTS)
 async def test_password_is_never_sent_unencrypted(log_in: Login, asked: str) -> None:
-    """Not even if any server is accepted: whoever listens is no server."""
+    """Not even if any server is accepted: other machines of the network read it too."""
     with hostile_server(REQUESTS[asked]) as server, suppress(SourceError):
         await log_in(settings_for(server, TlsMode.DISABLE, accepts_any_server=True))
     assert not any(PASSWORD.encode() in packet for packet in server.received)

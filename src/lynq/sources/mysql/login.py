@@ -1,4 +1,4 @@
-"""Answers a MySQL server during the login, for both drivers, and keeps the password from strangers.
+"""Answers a MySQL server during the login, and keeps the password from unknown servers.
 
 The server chooses the authentication plugin, at any time of the login and whatever the account has.
 The drivers answer every plugin: with the password in clear over any TLS, or encrypted with an RSA
