@@ -18,6 +18,7 @@ from lynq.api.hub import LynqHub
 from lynq.api.names import API_VERSION, CATEGORY, GROUP, VERSION
 from lynq.api.node import LynqNode
 from lynq.api.schema import Schema, class_doc, structural_schema
+from lynq.api.text import shown
 from lynq.api.wire import Definition, PrinterColumn
 
 CustomKind = type[LynqHub] | type[LynqForm] | type[LynqNode]
@@ -100,8 +101,13 @@ def files() -> Iterator[tuple[str, str]]:
 
 
 def to_yaml(manifest: Manifest) -> str:
-    """Return a manifest as readable YAML: no aliases, paragraphs as blocks."""
-    return yaml.dump(manifest, Dumper=_Dumper, sort_keys=False, width=100, allow_unicode=True)
+    """Return a manifest as readable YAML: no aliases, paragraphs as blocks.
+
+    What is not printable has the escapes of YAML, also bidi marks and line breaks that YAML allows:
+    the value is the same, and a terminal or an editor shows it.
+    """
+    text = yaml.dump(manifest, Dumper=_Dumper, sort_keys=False, width=100, allow_unicode=True)
+    return "\n".join(map(shown, text.split("\n")))
 
 
 class _Dumper(yaml.SafeDumper):
@@ -111,6 +117,9 @@ class _Dumper(yaml.SafeDumper):
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     style = "|" if "\n" in text else None
+    if not text.replace("\n", "").isprintable():
+        # Only double quotes have escapes.
+        style = '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 

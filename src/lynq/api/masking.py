@@ -14,6 +14,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from lynq.api.nesting import depth_checked
+from lynq.api.text import shown
 
 _MAX_TEXT: Final = 8000
 """Characters of a text that are masked and shown."""
@@ -94,8 +95,9 @@ def _forms(part: str) -> Iterator[str]:
         yield case
         yield json.dumps(case, ensure_ascii=False)[1:-1]
         yield json.dumps(case)[1:-1]
-        # Messages are shown on one line.
-        yield " ".join(case.split())
+        # As a message has it that was shown before it is masked.
+        yield shown(case)
+        yield shown(" ".join(case.split()))
     for text in dict.fromkeys((part, stripped)):
         encoded = text.encode("utf-8", "surrogatepass")
         yield quote(encoded, safe="")

@@ -6,7 +6,7 @@ from typing import Final, NoReturn
 import click
 
 from lynq.cli.exit_codes import ExitCode
-from lynq.cli.output import styled
+from lynq.cli.output import print_line, styled
 from lynq.core.health.checks import CheckResult, Severity, worst
 
 _COLORS: Final = {Severity.OK: "green", Severity.WARNING: "yellow", Severity.FAILURE: "red"}
@@ -20,7 +20,7 @@ _EXIT_CODES: Final = {
 def print_result(result: CheckResult) -> None:
     """Print one result as `ok|warn|FAIL name: detail`."""
     word = styled(result.severity.value.ljust(4), _COLORS[result.severity], bold=True)
-    click.echo(f"{word}  {result.name}: {result.detail}")
+    print_line(word, f"  {result.name}: {result.detail}")
 
 
 def exit_with(results: Iterable[CheckResult]) -> NoReturn:

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from lynq.cli.exit_codes import CommandError
+from lynq.cli.output import print_line, print_rows
 from lynq.cluster import DEFAULT_NAME, LocalCluster, all_clusters
 from lynq.cluster.build import KUBERNETES, controlplane_binary
 from lynq.cluster.layout import ClusterPhase
@@ -28,7 +29,7 @@ def cluster() -> None:
 @cluster.command()
 def build() -> None:
     """Build the control plane and print its path."""
-    click.echo(controlplane_binary())
+    print_line(str(controlplane_binary()))
 
 
 @cluster.command()
@@ -42,9 +43,13 @@ def up(name: str, data_dir: Path | None) -> None:
     """Start a cluster and wait until pods can be scheduled."""
     target = LocalCluster(name)
     start(target, data_dir)
-    click.echo(
-        f"cluster {name!r} is ready. To use it, run:\n\n  export KUBECONFIG={target.kubeconfig}\n"
-    )
+    for line in (
+        f"cluster {name!r} is ready. To use it, run:",
+        "",
+        f"  export KUBECONFIG={target.kubeconfig}",
+        "",
+    ):
+        print_line(line)
 
 
 @cluster.command()
@@ -55,7 +60,7 @@ def down(name: str) -> None:
     A directory of --data-dir is kept.
     """
     LocalCluster(name).down()
-    click.echo(f"cluster {name!r} deleted")
+    print_line(f"cluster {name!r} deleted")
 
 
 @cluster.command()
@@ -63,14 +68,10 @@ def status() -> None:
     """List the clusters of this machine."""
     clusters = all_clusters()
     if not clusters:
-        click.echo("No clusters found. Start one with: lynq cluster up")
+        print_line("No clusters found. Start one with: lynq cluster up")
         return
     header = ("NAME", "STATUS", "API SERVER", "KUBECONFIG")
-    rows = [header, *(_columns(target) for target in clusters)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        click.echo("   ".join(cells).rstrip())
+    print_rows([header, *(_columns(target) for target in clusters)])
 
 
 @cluster.command()
@@ -80,7 +81,7 @@ def kubeconfig(name: str) -> None:
 
     Example: export KUBECONFIG=$(lynq cluster kubeconfig)
     """
-    click.echo(_running(name).kubeconfig)
+    print_line(str(_running(name).kubeconfig))
 
 
 @cluster.command(

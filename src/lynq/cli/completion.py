@@ -14,6 +14,8 @@ from typing import Any, Final
 import click
 from click.shell_completion import CompletionItem, ShellComplete, get_completion_class
 
+from lynq.cli.output import print_document
+
 _SECONDS: Final = 1.0
 """How long the names of the cluster may take."""
 _NO_FILES: Final = 4
@@ -41,12 +43,12 @@ def completion(shell: str) -> None:
 
     shell_class = get_completion_class(shell)
     if shell_class is not None:
-        click.echo(shell_class(lynq, {}, "lynq", "_LYNQ_COMPLETE").source())
+        print_document(shell_class(lynq, {}, "lynq", "_LYNQ_COMPLETE").source())
 
 
 def kubectl_complete() -> None:
     """Run `kubectl_complete-lynq`: kubectl passes the words, the last one is incomplete."""
-    click.echo(cobra_completions(sys.argv[1:]), nl=False)
+    print_document(cobra_completions(sys.argv[1:]))
 
 
 def cobra_completions(words: list[str]) -> str:

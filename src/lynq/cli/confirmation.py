@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import click
 
 from lynq.cli.exit_codes import CommandError
+from lynq.cli.output import ask, print_note
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -20,9 +21,9 @@ def yes_option(command: Command) -> Command:
 def confirm(action: str, *, yes: bool) -> None:
     """Print what will be done and ask; raises CommandError if the answer is not yes."""
     if yes:
-        click.echo(f"{action}.", err=True)
+        print_note(f"{action}.")
         return
     if not sys.stdin.isatty():
         raise CommandError(f"{action}: not confirmed. Run it on a terminal, or add --yes.")
-    if not click.confirm(f"{action}. Continue?", err=True):
+    if not ask(f"{action}. Continue?"):
         raise CommandError("Canceled. Nothing was changed.")

@@ -12,6 +12,7 @@ import click
 from lynq.cli.connection import connection_options
 from lynq.cli.exit_codes import CommandError
 from lynq.cli.installation_key import key_option
+from lynq.cli.output import print_line
 from lynq.dashboard.options import AuthMode, DashboardOptions
 from lynq.dashboard.server import check_options, running_dashboard
 from lynq.kube import ClusterConfig, load_config
@@ -173,7 +174,7 @@ async def _serve(config: ClusterConfig, options: DashboardOptions) -> None:
     async with running_dashboard(config, options) as address:
         scheme = "https" if options.certificate else "http"
         host = options.address.host or "localhost"
-        click.echo(f"The dashboard is at {scheme}://{Address(host, address.port)}")
+        print_line(f"The dashboard is at {scheme}://{Address(host, address.port)}")
         if options.auth is AuthMode.KUBECONFIG:
-            click.echo(f"It has no login, and the rights of {config.source or 'the kubeconfig'}.")
+            print_line(f"It has no login, and the rights of {config.source or 'the kubeconfig'}.")
         await stopped.wait()

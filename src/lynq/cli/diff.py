@@ -14,6 +14,7 @@ from lynq.cli.output import (
     OutputFormat,
     output_option,
     print_data,
+    print_line,
     print_note,
     styled,
 )
@@ -66,20 +67,20 @@ def _print(result: Comparison) -> None:
         print_note(f"{result.title}: {result.error}")
         return
     if result.is_deleting:
-        click.echo(f"{styled('-', 'red')} {result.title}: {result.note}")
+        print_line(styled("-", "red"), f" {result.title}: {result.note}")
         return
     if not result.differs:
         return
-    click.echo(f"{result.title}{': does not exist' if result.is_missing else ''}")
+    print_line(f"{result.title}{': does not exist' if result.is_missing else ''}")
     if result.note:
-        click.echo(f"  {result.note}")
+        print_line(f"  {result.note}")
     for drift in result.drifts:
         change = drift.change
         if change.before is not None:
             owner = f"   (by {', '.join(drift.managers)})" if drift.managers else ""
-            click.echo(f"  {styled('-', 'red')} {change.path}: {_value(change.before)}{owner}")
+            print_line("  ", styled("-", "red"), f" {change.path}: {_value(change.before)}{owner}")
         if change.after is not None:
-            click.echo(f"  {styled('+', 'green')} {change.path}: {_value(change.after)}")
+            print_line("  ", styled("+", "green"), f" {change.path}: {_value(change.after)}")
 
 
 def _data(result: Comparison) -> dict[str, Any]:

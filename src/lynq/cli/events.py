@@ -16,9 +16,11 @@ from lynq.cli.output import (
     REPORT_FORMATS,
     Column,
     OutputFormat,
+    Text,
     format_age,
     output_option,
     print_data,
+    print_line,
     print_note,
     print_table,
     styled,
@@ -34,8 +36,8 @@ Object = dict[str, Any]
 _LONGEST: Final = 2000
 
 
-def _typed(event: Object) -> str:
-    kind = str(event.get("type", ""))
+def _typed(event: Object, width: int = 0) -> Text:
+    kind = str(event.get("type", "")).ljust(width)
     return styled(kind, "yellow") if kind == "Warning" else kind
 
 
@@ -51,7 +53,7 @@ _COLUMNS: Final[tuple[Column[Object], ...]] = (
     Column("OBJECT", _object),
     Column("MESSAGE", lambda event: one_line(str(event.get("message", "")), _LONGEST)),
 )
-_WATCHED: Final = "{time}   {type:<7}   {reason}   {object}   {message}"
+_TYPE_WIDTH: Final = len("Warning")
 
 
 @click.command()
@@ -86,7 +88,7 @@ async def events(
     found = sorted((event for event in listed if is_wanted(event)), key=event_time)
     if output is OutputFormat.NAME:
         for event in found:
-            click.echo(f"event/{event['metadata']['name']}")
+            print_line(f"event/{event['metadata']['name']}")
         return
     if not output.is_table:
         print_data(found, output)
@@ -142,12 +144,9 @@ def _print_watched(event: Object, is_wanted: Callable[[Object], bool]) -> None:
     if not is_wanted(event):
         return
     time = parse_rfc3339(event_time(event))
-    click.echo(
-        _WATCHED.format(
-            time=time.astimezone().strftime("%H:%M:%S") if time else "-",
-            type=_typed(event),
-            reason=event.get("reason", ""),
-            object=_object(event),
-            message=one_line(str(event.get("message", "")), _LONGEST),
-        )
+    message = one_line(str(event.get("message", "")), _LONGEST)
+    print_line(
+        f"{time.astimezone():%H:%M:%S}   " if time else "-   ",
+        _typed(event, _TYPE_WIDTH),
+        f"   {event.get('reason', '')}   {_object(event)}   {message}",
     )

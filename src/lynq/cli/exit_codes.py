@@ -1,6 +1,8 @@
 """The exit codes of all commands. docs/reference/cli.md lists them for scripts."""
 
+from collections.abc import Sequence
 from enum import IntEnum
+from typing import IO, Any
 
 import click
 
@@ -24,6 +26,23 @@ class ExitCode(IntEnum):
 
 
 class CommandError(click.ClickException):
-    """An expected error: one sentence on stderr, without a traceback."""
+    """An expected error: one sentence on stderr, without a traceback, and lines of details."""
 
     exit_code = ExitCode.ERROR
+
+    def __init__(self, message: str, details: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.details = details
+
+    @property
+    def text(self) -> str:
+        """The message and its details, one per line."""
+        return "\n".join((self.message, *self.details))
+
+    def show(self, file: IO[Any] | None = None) -> None:  # noqa: ARG002 - declared by click
+        """Print the error."""
+        from lynq.cli.output import print_note  # noqa: PLC0415 - slow to import
+
+        print_note(f"Error: {self.message}")
+        for detail in self.details:
+            print_note(detail)

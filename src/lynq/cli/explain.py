@@ -1,6 +1,6 @@
 """`lynq explain`: why a node or a row is not ready."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import click
 import msgspec
@@ -14,9 +14,11 @@ from lynq.cli.lookup import FORMS, HUBS, NODES, list_allowed, without_kind
 from lynq.cli.output import (
     REPORT_FORMATS,
     OutputFormat,
+    Text,
     format_age,
     output_option,
     print_data,
+    print_line,
     print_note,
     styled,
 )
@@ -54,7 +56,10 @@ async def explain(cluster: Cluster, name: str, output: OutputFormat) -> None:
     ] or [await _explain_row(cluster, name)]
     if output.is_table:
         for position, explanation in enumerate(explanations):
-            click.echo("\n" * bool(position) + "\n".join(_lines(explanation)))
+            if position:
+                print_line()
+            for line in _lines(explanation):
+                print_line(*line)
         for denial in reader.denials:
             print_note(denial)
     else:
@@ -92,7 +97,7 @@ async def _explain_row(cluster: Cluster, uid: str) -> Explanation:
     return explanation
 
 
-def _lines(explanation: Explanation) -> Iterator[str]:
+def _lines(explanation: Explanation) -> Iterator[Sequence[Text]]:
     yield _headline(explanation)
     for cause in explanation.causes:
         yield from _block("cause", "red", cause)
@@ -102,18 +107,18 @@ def _lines(explanation: Explanation) -> Iterator[str]:
         yield _line("see   ", entry_of(explanation.causes[0].kind))
 
 
-def _headline(explanation: Explanation) -> str:
+def _headline(explanation: Explanation) -> Sequence[Text]:
     if not explanation.node:
-        return f"The row {explanation.uid} has no node."
+        return (f"The row {explanation.uid} has no node.",)
     name = f"{explanation.uid} × {explanation.form}"
     state = styled("ready", "green") if explanation.is_ready else styled("not ready", "red")
     age = format_age(explanation.since)
     duration = f", for {age}" if age else ""
     count = f"{explanation.ready} of {explanation.desired} resources"
-    return f"{name} is {state}: {count}{duration}."
+    return (f"{name} is ", state, f": {count}{duration}.")
 
 
-def _block(label: str, color: str, cause: Cause) -> Iterator[str]:
+def _block(label: str, color: str, cause: Cause) -> Iterator[Sequence[Text]]:
     resource = f" ({cause.id})" if cause.id else ""
     age = format_age(cause.since)
     duration = f", for {age}" if age else ""
@@ -128,8 +133,8 @@ def _block(label: str, color: str, cause: Cause) -> Iterator[str]:
         yield _line("next  ", step)
 
 
-def _line(label: str, text: str) -> str:
-    return f"  {label}  {text}"
+def _line(label: Text, text: str) -> Sequence[Text]:
+    return ("  ", label, f"  {text}")
 
 
 def _origin_lines(origins: Iterable[ColumnOrigin]) -> Iterator[str]:

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-import yaml
 
 from lynq.api import KeyHolder, LynqHub, ObjectKeyRef, SecretKeyRef
+from lynq.api.crds import to_yaml
 from lynq.api.names import (
     ANNOTATION_APPROVE_DELETION,
     ANNOTATION_FORCE_SYNC,
@@ -17,7 +17,7 @@ from lynq.api.source import DatabaseServer
 from lynq.cli.connection import Cluster, cluster_command
 from lynq.cli.exit_codes import CommandError
 from lynq.cli.lookup import FORMS, HUBS, find_hub
-from lynq.cli.output import print_note
+from lynq.cli.output import print_line, print_note
 from lynq.kube.errors import KubeError
 from lynq.kube.resource import CONFIG_MAPS
 
@@ -113,8 +113,7 @@ def _write(objects: list[dict[str, Any]], directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         for obj in objects:
             file = directory / f"{obj['kind'].lower()}-{obj['metadata']['name']}.yaml"
-            text = yaml.safe_dump(cleaned(obj), sort_keys=False, allow_unicode=True)
-            file.write_text(text, encoding="utf-8")
-            click.echo(file)
+            file.write_text(to_yaml(cleaned(obj)), encoding="utf-8")
+            print_line(str(file))
     except OSError as error:
         raise CommandError(f"{directory} cannot be written: {error.strerror}.") from None

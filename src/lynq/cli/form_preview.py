@@ -41,10 +41,10 @@ class FormPreview:
     form: FileObject[LynqForm]
     preview: Preview
 
-    def texts_of_errors(self) -> Iterator[str]:
-        """Yield each error with the template and its failing part underlined."""
+    def lines_of_errors(self) -> Iterator[str]:
+        """Yield each error, and lines with the template and its failing part underlined."""
         for error in self.preview.errors:
-            yield _error_text(self.form, error)
+            yield from _error_lines(self.form, error)
         for rejection in self.preview.rejections:
             yield f"{self.form.document.reference}: row rejected: {rejection.message}"
 
@@ -52,7 +52,7 @@ class FormPreview:
 def require_valid(files: FormFiles) -> None:
     """Raise a CommandError with all errors of the files, if there are any."""
     if files.errors:
-        raise CommandError("the files are invalid:\n" + "\n".join(map(str, files.errors)))
+        raise CommandError("the files are invalid:", [str(error) for error in files.errors])
     if not files.forms:
         raise CommandError("There is no LynqForm among the files.")
 
@@ -154,16 +154,15 @@ def _without(obj: dict[str, Any], name: str) -> dict[str, Any]:
     return {key: value for key, value in obj.items() if key != name}
 
 
-def _error_text(form: FileObject[LynqForm], error: PreviewError) -> str:
+def _error_lines(form: FileObject[LynqForm], error: PreviewError) -> Iterator[str]:
     document, path = form.document, _field_of(form, error)
     position = document.position(path)
     line = document.line_of(path, error.line if position.text else 0)
     what = f'"{error.resource}" of node {error.node}' if error.resource else f"node {error.node}"
-    text = f"{document.path}:{line}: {document.reference}: {path}: {what}: {error.message}"
-    if not (error.line and position.text):
-        return text
-    excerpt = underlined(position.text, error.line, error.column, error.action)
-    return "\n    ".join((text, *excerpt))
+    yield f"{document.path}:{line}: {document.reference}: {path}: {what}: {error.message}"
+    if error.line and position.text:
+        excerpt = underlined(position.text, error.line, error.column, error.action)
+        yield from (f"    {line}" for line in excerpt)
 
 
 def _field_of(form: FileObject[LynqForm], error: PreviewError) -> str:

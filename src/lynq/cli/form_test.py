@@ -26,7 +26,7 @@ from lynq.cli.form_preview import (
     rows_in_file,
 )
 from lynq.cli.manifest_files import ManifestFileError, documents_of
-from lynq.cli.output import print_note, styled
+from lynq.cli.output import print_line, print_note, styled
 from lynq.core.preview.golden import CaseResult, CaseState, junit_xml, manifest_diff
 
 EXPECTED: Final = "expected"
@@ -117,7 +117,7 @@ def _run(path: Path, expected: Path, *, update: bool) -> CaseResult:
             load_form_files(case.files), case.rows, case.now, masks_generated=True
         )
     except CommandError as error:
-        return CaseResult(path.stem, CaseState.BROKEN, error.message)
+        return CaseResult(path.stem, CaseState.BROKEN, "; ".join((error.message, *error.details)))
     rendered = "".join(map(_golden_text, previews))
     old = expected.read_text("utf-8") if expected.is_file() else None
     if rendered == old:
@@ -195,10 +195,10 @@ def _without_case(directory: Path, paths: list[Path]) -> Iterator[CaseResult]:
 
 def _print_result(result: CaseResult) -> None:
     state = styled(result.state.value.ljust(_WIDTH), _COLORS[result.state])
-    click.echo(f"{state}  {result.name}{': ' if result.message else ''}{result.message}")
+    print_line(state, f"  {result.name}{': ' if result.message else ''}{result.message}")
     for line in result.diff.splitlines():
         color = {"-": "red", "+": "green"}.get(line[:1])
-        click.echo(f"  {styled(line, color) if color else line}".rstrip())
+        print_line("  ", styled(line, color) if color else line)
 
 
 def _print_summary(directory: Path, results: list[CaseResult]) -> None:

@@ -17,6 +17,7 @@ from lynq.cli.output import (
     format_age,
     output_option,
     print_data,
+    print_line,
     print_note,
     print_table,
     styled,
@@ -129,7 +130,7 @@ async def get(
     elif output is OutputFormat.NAME:
         for _, summaries in tables:
             for summary in summaries:
-                click.echo(f"{summary.kind}/{summary.name}")
+                print_line(f"{summary.kind}/{summary.name}")
     else:
         _print(tables, cluster, output)
 
@@ -148,7 +149,7 @@ def _print(
     shown = [(kind, summaries) for kind, summaries in tables if summaries]
     for position, (kind, summaries) in enumerate(shown):
         if position:
-            click.echo()
+            print_line()
         columns = (_NAMESPACE, *kind.columns) if cluster.all_namespaces else kind.columns
         print_table(columns, summaries, output)
     if not shown:

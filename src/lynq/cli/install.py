@@ -7,6 +7,7 @@ import click
 
 from lynq.api import crds
 from lynq.cli.connection import connection_options
+from lynq.cli.output import print_line
 from lynq.kube import Client, load_config
 from lynq.kube.crd_install import install_crd
 
@@ -32,4 +33,4 @@ async def install_all(
     async with Client.connect(load_config(kubeconfig=kubeconfig, context=context)) as client:
         for crd in crds.build():
             result = await install_crd(client, crd, dry_run=dry_run)
-            click.echo(f"{crd['metadata']['name']} {result}{suffix}")
+            print_line(f"{crd['metadata']['name']} {result}{suffix}")

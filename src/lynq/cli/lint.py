@@ -11,7 +11,14 @@ from lynq.api import LynqForm, LynqHub
 from lynq.cli.exit_codes import CommandError, ExitCode
 from lynq.cli.form_files import FileObject, FormFiles, load_form_files
 from lynq.cli.manifest_files import Document, around_fields
-from lynq.cli.output import OutputFormat, output_option, print_data, print_note, print_rows
+from lynq.cli.output import (
+    OutputFormat,
+    output_option,
+    print_data,
+    print_line,
+    print_note,
+    print_rows,
+)
 from lynq.cli.validate import PROBLEM_FORMATS, files_option
 from lynq.core.lint.form_rules import (
     FORM_RULES,
@@ -78,7 +85,7 @@ def lint(paths: tuple[Path, ...], disabled: tuple[str, ...], output: OutputForma
     """
     files = load_form_files(paths)
     if files.errors:
-        raise CommandError("the files are invalid:\n" + "\n".join(map(str, files.errors)))
+        raise CommandError("the files are invalid:", [str(error) for error in files.errors])
     if not files.forms and not files.hubs:
         print_note("There is no LynqForm and no LynqHub among the files.")
     found = [
@@ -154,7 +161,7 @@ def _print_findings(found: list[tuple[Document, Finding]]) -> None:
     for document, finding in found:
         line = document.line_of(finding.path)
         where = f"{document.path}:{line}: {document.reference}: {finding.path}"
-        click.echo(f"{where}: {finding.message} ({finding.rule})")
+        print_line(f"{where}: {finding.message} ({finding.rule})")
     for rule in sorted({finding.rule for _, finding in found}):
         print_note(f"{rule}: {REASONS[rule]}")
 

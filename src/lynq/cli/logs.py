@@ -5,7 +5,7 @@ import click
 from lynq.cli.connection import Cluster, cluster_command
 from lynq.cli.lookup import find_node
 from lynq.cli.operator_pods import operator_pods
-from lynq.cli.output import print_note
+from lynq.cli.output import print_line, print_note
 from lynq.kube.resource import PODS
 
 
@@ -48,4 +48,5 @@ async def logs(
         if len(pods) > 1:
             print_note(f"Pod {metadata['namespace']}/{metadata['name']}: {len(lines)} lines")
         for line in lines:
-            click.echo(line)
+            # The console encoding separates columns by tabs.
+            print_line(line.expandtabs())

@@ -27,6 +27,7 @@ from lynq.cli.output import (
     format_age,
     output_option,
     print_data,
+    print_line,
     print_note,
     print_table,
 )
@@ -99,7 +100,7 @@ async def orphans(
         print_data([_data(orphan) for orphan in found], output)
     elif output is OutputFormat.NAME:
         for orphan in found:
-            click.echo(orphan.name)
+            print_line(orphan.name)
     elif found:
         print_table(_COLUMNS, found, output)
     else:
@@ -180,7 +181,7 @@ async def _delete(cluster: Cluster, found: list[Orphan], *, yes: bool) -> None:
             failed = True
             print_note(str(error))
         else:
-            click.echo(f"{orphan.name} deleted")
+            print_line(f"{orphan.name} deleted")
     if failed:
         raise click.exceptions.Exit(ExitCode.ERROR)
 
@@ -203,7 +204,7 @@ async def _adopt(cluster: Cluster, found: list[Orphan], *, yes: bool) -> None:
     for node in nodes.values():
         value = trigger_value(datetime.now(UTC))
         await annotate(cluster, node, ANNOTATION_FORCE_RECONCILE, value)
-        click.echo(f"node/{node.metadata.name} reconcile requested")
+        print_line(f"node/{node.metadata.name} reconcile requested")
 
 
 def _count(orphans: Sequence[Orphan]) -> str:

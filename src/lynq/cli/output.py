@@ -1,4 +1,10 @@
-"""What commands print: tables like kubectl's, JSON, YAML and names; colors only on a terminal."""
+"""What commands print: lines, tables like kubectl's, JSON and YAML; colors only on a terminal.
+
+Only this module writes to stdout and stderr; ruff refuses `click.echo` and the like in any other.
+All text passes `shown` here, so no value reaches a terminal as a control sequence or a second line,
+whichever command prints it. A color is no part of a text: `styled` gives a `Styled`, whose escape
+sequences are written here, behind the guard.
+"""
 
 import json
 import os
@@ -7,9 +13,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import click
+
+from lynq.api.text import shown
 
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -31,6 +39,8 @@ class OutputFormat(Enum):
         return self in {OutputFormat.TABLE, OutputFormat.WIDE}
 
 
+_GAP: Final = 3
+"""Blanks between two columns."""
 OBJECT_FORMATS = (
     OutputFormat.TABLE,
     OutputFormat.WIDE,
@@ -60,11 +70,32 @@ def output_option(
 
 
 @dataclass(frozen=True, slots=True)
+class Styled:
+    """A text in a color. Its `str` has none, so that a color can be lost and never be forged."""
+
+    text: str
+    color: str
+    bold: bool = False
+
+    def __str__(self) -> str:
+        """Return the text."""
+        return self.text
+
+
+Text: TypeAlias = "str | Styled"
+
+
+def styled(text: str, color: str, *, bold: bool = False) -> Styled:
+    """Return a text that has a color if stdout is a terminal and NO_COLOR is not set."""
+    return Styled(text, color, bold)
+
+
+@dataclass(frozen=True, slots=True)
 class Column(Generic[T]):
     """One column of a table."""
 
     heading: str
-    cell: Callable[[T], str]
+    cell: Callable[[T], Text]
     is_wide: bool = False
     """Whether only `-o wide` shows it."""
 
@@ -78,26 +109,64 @@ def print_table(
     print_rows([[column.heading for column in shown], *rows])
 
 
-def print_rows(rows: Sequence[Sequence[str]], *, indent: str = "") -> None:
+def print_rows(rows: Sequence[Sequence[Text]], *, indent: str = "") -> None:
     """Print rows whose cells are aligned; colors do not count as width."""
     widths = [max(map(_width, cells)) for cells in zip(*rows, strict=True)]
     for row in rows:
-        cells = (
-            cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)
-        )
-        click.echo(indent + "   ".join(cells).rstrip())
+        cells = list(row)
+        while cells and not str(cells[-1]):
+            cells.pop()
+        parts: list[Text] = [indent]
+        for cell, width in zip(cells, widths, strict=False):
+            parts += [cell, " " * (width - _width(cell) + _GAP)]
+        print_line(*parts[:-1])
+
+
+def print_line(*parts: Text) -> None:
+    """Print parts as one line."""
+    is_colored = not os.environ.get("NO_COLOR") and sys.stdout.isatty()
+    click.echo("".join(_shown(part, is_colored=is_colored) for part in parts))
+
+
+def _shown(part: Text, *, is_colored: bool) -> str:
+    text = shown(str(part))
+    if is_colored and isinstance(part, Styled):
+        return click.style(text, fg=part.color, bold=part.bold)
+    return text
 
 
 def print_data(data: Any, output: OutputFormat) -> None:  # noqa: ANN401 - any JSON value
     """Print a JSON value as JSON or YAML."""
     if output is OutputFormat.YAML:
-        import yaml  # noqa: PLC0415 - slow to import
+        from lynq.api.crds import to_yaml  # noqa: PLC0415 - slow to import
 
         # Enums are strings in JSON, and unknown to YAML.
-        data = json.loads(json.dumps(data))
-        click.echo(yaml.safe_dump(data, sort_keys=False, allow_unicode=True), nl=False)
+        print_document(to_yaml(json.loads(json.dumps(data))))
     else:
-        click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+        print_document(to_json(data))
+
+
+def to_json(data: Any) -> str:  # noqa: ANN401 - any JSON value
+    """Return a JSON value as text, with the escapes of JSON for all that is not printable.
+
+    JSON itself demands that only below U+0020. The value is the same, and a terminal shows it.
+    """
+    text = json.dumps(data, indent=2, ensure_ascii=False)
+    return "\n".join(map(_json_line, text.split("\n"))) + "\n"
+
+
+def _json_line(line: str) -> str:
+    if line.isprintable():
+        return line
+    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in line)
+
+
+def print_document(text: str) -> None:
+    """Print the output of an encoder: lines and tabs are its own, and it has escaped the rest."""
+    if not text:
+        return
+    lines = text.removesuffix("\n").split("\n")
+    click.echo("\n".join("\t".join(map(shown, line.split("\t"))) for line in lines))
 
 
 def format_duration(duration: timedelta) -> str:
@@ -126,15 +195,18 @@ def format_age(time: datetime | None) -> str:
 
 def print_note(text: str) -> None:
     """Print a remark for people to stderr, so that pipes do not get it."""
-    click.echo(text, err=True)
+    click.echo(shown(text), err=True)
 
 
-def styled(text: str, color: str, *, bold: bool = False) -> str:
-    """Return a text in a color, if stdout is a terminal and NO_COLOR is not set."""
-    if os.environ.get("NO_COLOR") or not sys.stdout.isatty():
-        return text
-    return click.style(text, fg=color, bold=bold)
+def print_progress(text: str, *, last: bool) -> None:
+    """Print a line to stderr that the next one replaces."""
+    click.echo(f"\r{shown(text)}", err=True, nl=last)
 
 
-def _width(cell: str) -> int:
-    return len(click.unstyle(cell))
+def ask(question: str) -> bool:
+    """Ask a yes-no question on the terminal."""
+    return click.confirm(shown(question), err=True)
+
+
+def _width(cell: Text) -> int:
+    return len(shown(str(cell)))

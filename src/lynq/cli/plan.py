@@ -8,8 +8,8 @@ import click
 from lynq.cli.connection import ClusterOptions, connection_options, namespace_option, run_connected
 from lynq.cli.exit_codes import CommandError, ExitCode
 from lynq.cli.installation_key import key_option
-from lynq.cli.output import OutputFormat, output_option, print_data
-from lynq.cli.plan_output import plan_markdown, plan_text
+from lynq.cli.output import OutputFormat, output_option, print_data, print_document, print_line
+from lynq.cli.plan_output import plan_lines, plan_markdown
 from lynq.cli.planning import PlanRequest, plan_offline, plan_on_cluster
 from lynq.core.plan.changes import Plan, document
 
@@ -62,6 +62,11 @@ _FORMATS = (
 )
 @click.option("--all", "show_all", is_flag=True, help="Show every change, also equal ones.")
 @click.option(
+    "--show-values",
+    is_flag=True,
+    help="Show values that come from rows in -o markdown, too, which shows those of the form.",
+)
+@click.option(
     "--sqlite-dir",
     type=click.Path(file_okay=False, path_type=Path),
     help="Directory of SQLite databases, as the operator has it.",
@@ -76,6 +81,7 @@ def plan(
     context: str | None,
     namespace: str | None,
     show_all: bool,
+    show_values: bool,
     output: OutputFormat,
     **inputs: Any,  # noqa: ANN401 - the fields of PlanRequest
 ) -> None:
@@ -102,21 +108,23 @@ def plan(
     if not request.files and not request.hub_name:
         raise CommandError("Name the hub, or a file with forms: --hub NAME or -f FILE.")
     if request.is_offline:
-        _finish(plan_offline(request), output, show_all=show_all)
+        _finish(plan_offline(request), output, show_all=show_all, show_values=show_values)
         return
 
     async def run(cluster: Any) -> None:  # noqa: ANN401 - of `run_connected`
-        _finish(await plan_on_cluster(cluster, request), output, show_all=show_all)
+        plan = await plan_on_cluster(cluster, request)
+        _finish(plan, output, show_all=show_all, show_values=show_values)
 
     run_connected(run, ClusterOptions(kubeconfig, context, namespace))
 
 
-def _finish(plan: Plan, output: OutputFormat, *, show_all: bool) -> None:
+def _finish(plan: Plan, output: OutputFormat, *, show_all: bool, show_values: bool) -> None:
     """Print a plan, and exit with its code."""
     if output is OutputFormat.MARKDOWN:
-        click.echo(plan_markdown(plan))
+        print_document(plan_markdown(plan, show_values=show_values))
     elif output is OutputFormat.TABLE:
-        click.echo(plan_text(plan, show_all=show_all))
+        for line in plan_lines(plan, show_all=show_all):
+            print_line(line)
     else:
         print_data(document(plan), output)
     if plan.guard.is_held:

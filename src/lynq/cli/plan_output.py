@@ -3,16 +3,21 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from html import escape
 from typing import Any, Final
 
-from lynq.api.text import and_more, plural
-from lynq.cli.output import styled
+from lynq.api.text import and_more, fenced, plural, shown
+from lynq.cli.output import Text, styled
 from lynq.core.plan.changes import Action, Plan, PlannedChange, PlannedRollout
-from lynq.core.plan.fields import FieldChange
 
 MAX_MARKDOWN: Final = 60_000
 """Characters of a comment; GitHub allows 65,536."""
 _MAX_VALUE: Final = 200
+_MAX_LINE: Final = 2000
+_MAX_SUMMARY: Final = 20
+"""Lines above the changes of a comment; with those of the longest, half of the comment."""
+_NOT_SHOWN: Final = "(not shown)"
+"""Stands for a value that does not come from the form."""
 _MAX_WAVES: Final = 3
 """Waves of a rollout that are shown."""
 _SIGNS: Final = {
@@ -25,29 +30,39 @@ _SIGNS: Final = {
 }
 
 
-def plan_text(plan: Plan, *, show_all: bool) -> str:
-    """Return the plan as text for a terminal."""
-    lines = [*_summary(plan, show_all=show_all)]
+def plan_lines(plan: Plan, *, show_all: bool) -> Iterator[Text]:
+    """Yield the lines of the plan for a terminal."""
+    yield from _summary(plan, show_all=show_all)
     for group in _groups(plan.changes, fold=not show_all):
-        lines += ["", *_group(group)]
-    return "\n".join(lines)
+        yield ""
+        yield from _group(group)
 
 
-def plan_markdown(plan: Plan) -> str:
-    """Return the plan as a comment for a pull request, cut to what GitHub accepts."""
-    parts = ["### Lynq plan", "", "```", *_summary(plan, show_all=False), "```", ""]
+def plan_markdown(plan: Plan, *, show_values: bool) -> str:
+    """Return the plan as a comment for a pull request, cut to what GitHub accepts.
+
+    More people read a comment than a terminal: a value that does not stand in the form is shown
+    only with `show_values`.
+    """
+    summary = [shown(str(line), _MAX_LINE) for line in _summary(plan, show_all=False)]
+    hidden = len(summary) - _MAX_SUMMARY
+    if hidden > 0:
+        summary[_MAX_SUMMARY:] = [f"  {_count(hidden, 'more line')}: lynq plan shows them"]
+    parts = ["### Lynq plan", "", *fenced(summary), ""]
+    size = sum(map(len, parts))
     for number, group in enumerate(_groups(plan.changes, fold=True)):
-        title = _title(group)
-        part = ["<details>", f"<summary>{title}</summary>", "", "```diff"]
-        part += [*_diff(group[0]), "```", "", "</details>", ""]
-        if sum(map(len, parts)) + sum(map(len, part)) > MAX_MARKDOWN:
+        part = ["<details>", f"<summary>{_markdown_title(group)}</summary>", ""]
+        part += [*fenced(_diff(group[0], show_values=show_values), "diff"), "", "</details>", ""]
+        # With the ends of lines.
+        size += sum(len(line) + 1 for line in part)
+        if size > MAX_MARKDOWN:
             parts.append(f"_Cut: {number} groups of nodes are shown, more follow._")
             break
         parts += part
     return "\n".join(parts)
 
 
-def _summary(plan: Plan, *, show_all: bool) -> Iterator[str]:
+def _summary(plan: Plan, *, show_all: bool) -> Iterator[Text]:
     if plan.is_empty:
         yield "Nothing changes."
     counts = plan.counts()
@@ -72,7 +87,7 @@ def _summary(plan: Plan, *, show_all: bool) -> Iterator[str]:
         yield f"  note: {note}"
 
 
-def _rollout(rollout: PlannedRollout, *, show_all: bool) -> Iterator[str]:
+def _rollout(rollout: PlannedRollout, *, show_all: bool) -> Iterator[Text]:
     """Yield the order of a rollout, unless all of its nodes are written at once."""
     waves, waiting = rollout.order.waves, rollout.order.waiting
     if len(waves) <= 1 and not waiting:
@@ -150,13 +165,18 @@ def _title(group: Sequence[Sequence[PlannedChange]]) -> str:
     return f"{node} ({others} more like it)" if others else node
 
 
-def _group(group: Sequence[Sequence[PlannedChange]]) -> Iterator[str]:
+def _markdown_title(group: Sequence[Sequence[PlannedChange]]) -> str:
+    """Return the title as HTML; in <code>, GitHub makes no mention, link or image of it."""
+    return f"<code>{escape(shown(_title(group)))}</code>"
+
+
+def _group(group: Sequence[Sequence[PlannedChange]]) -> Iterator[Text]:
     others = ", --all shows them):" if len(group) > 1 else ":"
     yield f"{_title(group).removesuffix(')')}{others}" if len(group) > 1 else f"{_title(group)}:"
     for change in group[0]:
         sign, verb, color = _SIGNS[change.action]
         notes = _notes(change)
-        yield "  " + styled(f"{sign} {verb} {change.kind} {_location(change)}{notes}", color)
+        yield styled(f"  {sign} {verb} {change.kind} {_location(change)}{notes}", color)
         yield from (f"      {line}" for line in _field_lines(change))
 
 
@@ -175,7 +195,7 @@ def _field_lines(change: PlannedChange) -> Iterator[str]:
         yield f"{each.path}: {_value(each.before)} → {_value(each.after)}"
 
 
-def _diff(changes: Iterable[PlannedChange]) -> Iterator[str]:
+def _diff(changes: Iterable[PlannedChange], *, show_values: bool) -> Iterator[str]:
     """Yield the lines of a diff, which GitHub colors."""
     for change in changes:
         sign, verb, _ = _SIGNS[change.action]
@@ -184,22 +204,18 @@ def _diff(changes: Iterable[PlannedChange]) -> Iterator[str]:
         if change.action in {Action.CREATE, Action.DELETE} or _is_node(change):
             continue
         for each in change.reviewed_fields:
-            yield from _diff_lines(each)
-
-
-def _diff_lines(change: FieldChange) -> Iterator[str]:
-    if change.before is not None:
-        yield f"-   {change.path}: {_value(change.before)}"
-    if change.after is not None:
-        yield f"+   {change.path}: {_value(change.after)}"
+            for mark, value in (("-", each.before), ("+", each.after)):
+                if value is not None:
+                    is_shown = show_values or change.is_literal(each.path, value)
+                    yield f"{mark}   {each.path}: {_value(value) if is_shown else _NOT_SHOWN}"
 
 
 def _value(value: Any) -> str:  # noqa: ANN401 - any JSON value
     if value is None:
         return "(absent)"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    text = text.replace("\n", "\\n")
-    return text if len(text) <= _MAX_VALUE else f"{text[:_MAX_VALUE]}… ({len(text)} characters)"
+    cut = shown(text, _MAX_VALUE)
+    return f"{cut} ({len(text)} characters)" if len(text) > _MAX_VALUE else cut
 
 
 def _location(change: PlannedChange) -> str:

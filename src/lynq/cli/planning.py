@@ -7,8 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import click
-
 from lynq.api import LynqForm, LynqHub
 from lynq.cli.connection import Cluster
 from lynq.cli.exit_codes import CommandError
@@ -17,6 +15,7 @@ from lynq.cli.form_preview import FormPreview, preview_forms, rows_in_file
 from lynq.cli.installation_key import installation_key
 from lynq.cli.lookup import HUBS, find_hub
 from lynq.cli.manifest_files import ManifestFileError, read_documents
+from lynq.cli.output import print_progress
 from lynq.cli.row_file import read_rows
 from lynq.controllers.hub.source_config import SourceConfigLoader
 from lynq.controllers.options import Options
@@ -199,7 +198,6 @@ def _progress() -> Progress:
         return lambda *_: None
 
     def show(done: int, total: int) -> None:
-        end = "\n" if done == total else ""
-        click.echo(f"\rplanned {done} of {total} nodes{end}", err=True, nl=False)
+        print_progress(f"planned {done} of {total} nodes", last=done == total)
 
     return show

@@ -24,6 +24,8 @@ from lynq.cli.output import (
     OutputFormat,
     output_option,
     print_data,
+    print_document,
+    print_line,
     print_note,
     print_table,
 )
@@ -88,15 +90,15 @@ def render(
     previews = preview_forms(load_form_files(paths), _rows(given, row_path, uids), now)
     if output is OutputFormat.YAML:
         for node in _nodes(previews):
-            click.echo(node_yaml(node), nl=False)
+            print_document(node_yaml(node))
     else:
         _print(previews, output)
-    texts = [text for each in previews for text in each.texts_of_errors()]
-    for text in texts:
-        print_note(text)
+    errors = [line for each in previews for line in each.lines_of_errors()]
+    for line in errors:
+        print_note(line)
     if _draws(previews):
         print_note("Random values are examples: the operator derives others from its own key.")
-    if texts:
+    if errors:
         raise click.exceptions.Exit(ExitCode.ERROR)
 
 
@@ -156,7 +158,7 @@ def _print(previews: Sequence[FormPreview], output: OutputFormat) -> None:
         print_table(_COLUMNS, lines)
     elif output is OutputFormat.NAME:
         for _, each in lines:
-            click.echo(_resource_name(each))
+            print_line(_resource_name(each))
     else:
         items = [each.obj for _, each in lines]
         print_data({"apiVersion": "v1", "kind": "List", "items": items}, output)

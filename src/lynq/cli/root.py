@@ -192,7 +192,9 @@ def _print_version(context: click.Context, _parameter: click.Parameter, value: b
         return
     from importlib.metadata import version  # noqa: PLC0415 - slow to import
 
-    click.echo(f"lynq, version {version('lynq')}")
+    from lynq.cli.output import print_line  # noqa: PLC0415 - slow to import
+
+    print_line(f"lynq, version {version('lynq')}")
     context.exit()
 
 

@@ -1,6 +1,5 @@
 """`lynq schema`: JSON schemas of the three kinds, for editors."""
 
-import json
 from pathlib import Path
 from typing import Final
 
@@ -9,6 +8,7 @@ import click
 from lynq.api.crds import KINDS
 from lynq.api.json_schema import DRAFT, editor_schema
 from lynq.api.schema import Schema
+from lynq.cli.output import print_document, print_line, to_json
 
 _ALL: Final = "lynq.json"
 """The file that accepts an object of any of the three kinds."""
@@ -45,7 +45,7 @@ def schema(kind: str | None, directory: Path | None) -> None:
     """
     schemas = {name: editor_schema(_BY_NAME[name]) for name in _BY_NAME}
     if directory is None:
-        click.echo(_text(schemas[kind] if kind else _any_of(schemas)), nl=False)
+        print_document(_text(schemas[kind] if kind else _any_of(schemas)))
         return
     directory.mkdir(parents=True, exist_ok=True)
     written = {f"{name}.json": schemas[name] for name in ([kind] if kind else schemas)}
@@ -53,7 +53,7 @@ def schema(kind: str | None, directory: Path | None) -> None:
         written[_ALL] = _any_of(schemas)
     for name, content in written.items():
         (directory / name).write_text(_text(content), "utf-8")
-        click.echo(directory / name)
+        print_line(str(directory / name))
 
 
 def _any_of(schemas: dict[str, Schema]) -> Schema:
@@ -65,4 +65,4 @@ def _any_of(schemas: dict[str, Schema]) -> Schema:
 
 
 def _text(content: Schema) -> str:
-    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    return to_json(content)

@@ -3,6 +3,7 @@
 import click
 
 from lynq.api import SourceType
+from lynq.cli.output import print_document
 from lynq.cli.source_check import check
 from lynq.sources.grants import grants_sql
 from lynq.sources.postgresql.trigger import DEFAULT_SCHEMA, trigger_sql
@@ -55,7 +56,7 @@ def sql_trigger(table: str, view: str | None, uid: str, engine: str) -> None:  #
     notifications. Without --uid they have no uid, and the hub reads all rows after a change.
     """
     read = Table.named(view) if view else None
-    click.echo(trigger_sql(Table.named(table), read, uid), nl=False)
+    print_document(trigger_sql(Table.named(table), read, uid))
 
 
 @source.command("sql-grants")
@@ -98,4 +99,4 @@ def sql_grants(
         columns=columns,
         push=push,
     )
-    click.echo(sql, nl=False)
+    print_document(sql)

@@ -124,13 +124,10 @@ def _print_columns(query: Query, sample: _Sample, *, show_values: bool) -> None:
     lines = [heading]
     for position, (column, variable) in enumerate(zip(sample.columns, variables, strict=True)):
         values = [row[position] for row in sample.rows] if show_values else []
-        lines.append([column.name, column.type or "-", variable, *map(_printable, values)])
+        lines.append(
+            [column.name, column.type or "-", variable, *(value or '""' for value in values)]
+        )
     print_rows(lines, indent="      ")
-
-
-def _printable(value: str) -> str:
-    """Return a value on one line; control characters are escaped, nothing is cut."""
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in value) or '""'
 
 
 async def _server_results(hub: LynqHub, config: SourceConfig) -> AsyncIterator[CheckResult]:

@@ -11,7 +11,7 @@ from lynq.api.problems import errors
 from lynq.cli.connection import Cluster, listing_command
 from lynq.cli.exit_codes import CommandError, ExitCode
 from lynq.cli.lookup import HUBS, find_hub
-from lynq.cli.output import print_note
+from lynq.cli.output import print_line, print_note
 from lynq.controllers.context import BY_HUB
 from lynq.controllers.form_validation import FormValidator
 from lynq.controllers.options import Options
@@ -59,7 +59,7 @@ async def import_(cluster: Cluster, *, dry_run: bool, hub_name: str | None) -> N
     for hub in hubs:
         unnoticed = await _report(cluster, hub) and unnoticed
     if unnoticed:
-        click.echo("Nothing is recreated, no pod restarts, no form is refused.")
+        print_line("Nothing is recreated, no pod restarts, no form is refused.")
         return
     raise click.exceptions.Exit(ExitCode.DIFFERENT)
 
@@ -80,9 +80,9 @@ async def _report(cluster: Cluster, hub: LynqHub) -> bool:
     async with simulation.running():
         refused = [line async for line in _refused(simulation, hub)]
         takeover = takeover_of(await simulation.plan(hub, simulation.rows_of_nodes(hub)))
-    click.echo(f"hub {hub.metadata.key}")
+    print_line(f"hub {hub.metadata.key}")
     for line in (*_lines(takeover), *refused, *login_lines(hub.spec)):
-        click.echo(f"  {line}")
+        print_line(f"  {line}")
     return takeover.is_unnoticed and not refused
 
 

@@ -4,14 +4,13 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
-import click
-
 from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.node_metadata import is_deleting
 from lynq.api.wire import rfc3339
 from lynq.cli.connection import Cluster
 from lynq.cli.exit_codes import CommandError
 from lynq.cli.lookup import FORMS, HUBS, NODES, find_form, find_hub, find_node
+from lynq.cli.output import print_line
 from lynq.kube import Resource
 from lynq.kube.errors import Forbidden
 from lynq.kube.requests import with_uid
@@ -96,4 +95,4 @@ def trigger_value(now: datetime) -> str:
 
 def print_done(target: Target, verb: str) -> None:
     """Print the result like kubectl does."""
-    click.echo(f"{reference(target)} {verb}")
+    print_line(f"{reference(target)} {verb}")

@@ -24,6 +24,7 @@ from lynq.cli.output import (
     format_age,
     output_option,
     print_data,
+    print_line,
     print_note,
     print_rows,
     print_table,
@@ -93,7 +94,7 @@ async def top(
     elif listed is not None:
         print_note("No hubs found.")
     if usage:
-        click.echo()
+        print_line()
         print_rows(_rows(usage))
     else:
         print_note(f"The load of the operator is unknown: {problem}")

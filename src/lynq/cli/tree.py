@@ -14,8 +14,10 @@ from lynq.cli.lookup import FORMS, NODES, list_allowed
 from lynq.cli.output import (
     REPORT_FORMATS,
     OutputFormat,
+    Text,
     output_option,
     print_data,
+    print_line,
     print_rows,
     styled,
 )
@@ -67,7 +69,7 @@ async def tree(cluster: Cluster, target: str, *, show_all: bool, output: OutputF
         branch = await _hub_branch(cluster, found, show_all=show_all)
     if output is OutputFormat.NAME:
         for name in _names(branch):
-            click.echo(name)
+            print_line(name)
     elif output.is_table:
         print_rows(list(_rows(branch, "", "", branch.namespace)))
     else:
@@ -123,7 +125,9 @@ def _object_branch(entry: ResourceStatus) -> _Branch:
     return _Branch(entry.kind, entry.name, entry.namespace, entry.state, entry.message, id=entry.id)
 
 
-def _rows(branch: _Branch, first: str, rest: str, namespace: str) -> Iterator[tuple[str, str, str]]:
+def _rows(
+    branch: _Branch, first: str, rest: str, namespace: str
+) -> Iterator[tuple[str, Text, str]]:
     """Yield the lines of a branch; `namespace` is that of the root."""
     color = (
         "green" if branch.state == READY else "red" if branch.state != "Progressing" else "yellow"

@@ -10,7 +10,7 @@ import click
 from lynq.api.text import plural
 from lynq.cli.exit_codes import ExitCode
 from lynq.cli.form_files import FileProblem, FormFiles, load_form_files
-from lynq.cli.output import OutputFormat, output_option, print_data, print_note
+from lynq.cli.output import OutputFormat, output_option, print_data, print_line, print_note
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -69,7 +69,7 @@ def validate(paths: tuple[Path, ...], output: OutputFormat) -> None:
 def print_problems(problems: tuple[FileProblem, ...]) -> None:
     """Print one line per problem."""
     for problem in problems:
-        click.echo(str(problem))
+        print_line(str(problem))
 
 
 def problem_data(problem: FileProblem) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from lynq.api.names import LABEL_HUB
 from lynq.cli.connection import Cluster, cluster_command
 from lynq.cli.exit_codes import ExitCode
 from lynq.cli.lookup import FORMS, HUBS, NODES
-from lynq.cli.output import print_note
+from lynq.cli.output import print_line, print_note
 from lynq.cli.target import find_target, reference
 from lynq.cli.timeout import timeout_option
 from lynq.core.hub.goals import Goal, GoalState, form_state, hub_state, nodes_state
@@ -209,7 +209,7 @@ async def _print_states(view: _View, watched: _Watched, goal: Goal, changed: asy
         state = view.state(goal, datetime.now(UTC))
         if state.text != last:
             last = state.text
-            click.echo(f"{datetime.now():%H:%M:%S}  {watched}: {state.text}")  # noqa: DTZ005 - local
+            print_line(f"{datetime.now():%H:%M:%S}  {watched}: {state.text}")  # noqa: DTZ005 - local
         if state.reached:
             return
         await asyncio.sleep(_PAUSE)

@@ -1,12 +1,13 @@
 """Reports what a simulation has recorded: changes with their nodes, rejected rows, the guard."""
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 from lynq.api import LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_NODE_NAME, LABEL_HUB, LABEL_NODE, LABEL_NODE_NAMESPACE
 from lynq.api.naming import node_name, tracked_name
+from lynq.api.resource import all_resources
 from lynq.core.guard.approval import digest_of, spent_approvals
 from lynq.core.hub.events import kept_by_protection
 from lynq.core.hub.plan import HubPlan
@@ -18,7 +19,7 @@ from lynq.core.plan.changes import (
     PlannedRejection,
     classify,
 )
-from lynq.core.plan.fields import field_changes
+from lynq.core.plan.fields import field_changes, literals
 from lynq.plan.dry_run import Body, Recorded
 
 _OWN_KINDS: Final = frozenset({"LynqForm", "LynqHub"})
@@ -31,9 +32,11 @@ class ChangeReport:
     def __init__(self, nodes: Iterable[LynqNode]) -> None:
         """Take all nodes, before and after the plan; of two with one name, the last counts."""
         self._by_key: dict[ObjectKey, LynqNode] = {}
+        self._versions: dict[ObjectKey, list[LynqNode]] = {}
         self._by_uid: dict[str, LynqNode] = {}
         for node in nodes:
             self._by_key[node.metadata.key] = node
+            self._versions.setdefault(node.metadata.key, []).append(node)
             self._by_uid[node.metadata.uid] = node
 
     def plan(
@@ -82,8 +85,21 @@ class ChangeReport:
             form=node.spec.template_ref if node else "",
             node=node.metadata.name if node else "",
             fields=() if after is None else field_changes(before, after),
+            literals=self._literals(node, obj) if before and after and node else {},
             is_held=recorded.is_held,
         )
+
+    def _literals(self, node: LynqNode, obj: Body) -> dict[str, list[Any]]:
+        """Return what the manifests of an object have as literals, in all versions of its node."""
+        values: dict[str, list[Any]] = {}
+        for version in self._versions[node.metadata.key]:
+            for resource in all_resources(version.spec):
+                name = resource.name_template or resource.spec.get("metadata", {}).get("name")
+                if (resource.spec.get("kind"), name) != (obj["kind"], obj["metadata"]["name"]):
+                    continue
+                for path, value in literals(resource.spec).items():
+                    values.setdefault(path, []).append(value)
+        return values
 
     def _node_of(self, *versions: Body | None) -> LynqNode | None:
         """Return the node that owns an object, or that its labels name: of the first version."""

@@ -87,7 +87,7 @@ class FormUnderTest:
             files = load_form_files([path, *([hub] if hub else [])])
             require_valid(files)
         except CommandError as error:
-            raise FormError(error.message) from None
+            raise FormError(error.text) from None
         if len(files.forms) > 1:
             raise FormError(f"{path} has {len(files.forms)} forms: one per file can be tested")
         return cls(path, files)
@@ -130,8 +130,8 @@ class FormUnderTest:
         try:
             (rendered,) = preview_forms(self.files, rows, now)
         except CommandError as error:
-            raise FormError(error.message) from None
-        if texts := list(rendered.texts_of_errors()):
+            raise FormError(error.text) from None
+        if texts := list(rendered.lines_of_errors()):
             raise FormError("\n".join(texts))
         return rendered.preview.nodes
 

@@ -17,9 +17,9 @@ from lynq.api.text import and_more, one_line, printable
         pytest.param("a\u202eb", "a\\u202eb", id="bidirectional control"),
         pytest.param("a\udc80b", "a\\udc80b", id="lone surrogate"),
         pytest.param('a"b\\', 'a\\"b\\\\', id="quote and backslash"),
-        pytest.param("x" * 80, "x" * 80, id="longest"),
-        pytest.param("x" * 81, "x" * 80 + "…", id="cut"),
-        pytest.param("x" * 79 + "\n", "x" * 79 + "…", id="cut before an escape"),
+        pytest.param("x" * 81, "x" * 81, id="longest"),
+        pytest.param("x" * 82, "x" * 80 + "…", id="cut"),
+        pytest.param("x" * 80 + "\n", "x" * 80 + "…", id="cut before an escape"),
     ],
 )
 def test_value_is_escaped(value: str, expected: str) -> None:

@@ -17,6 +17,7 @@ from lynq.cli.demo import operator
 from lynq.cli.demo.rows import FILE, TenantTable
 from lynq.cli.demo.steps import DemoRun
 from lynq.cli.install import install_all
+from lynq.cli.output import print_document, print_line
 from lynq.cluster import LocalCluster
 from lynq.cluster.layout import clusters_directory
 from lynq.kube import Client, load_config
@@ -56,7 +57,7 @@ def demo(cleanup: bool) -> None:
     """
     target = LocalCluster(NAME)
     if target.alive:
-        click.echo(f"cluster {NAME!r} is already running")
+        print_line(f"cluster {NAME!r} is already running")
     else:
         start(target)
     try:
@@ -67,7 +68,7 @@ def demo(cleanup: bool) -> None:
             operator.wait_for_end(_directory())
             shutil.rmtree(_directory(), ignore_errors=True)
     if not cleanup:
-        click.echo(_closing())
+        print_document(_closing())
 
 
 async def _run(target: LocalCluster, table: TenantTable) -> None:
@@ -75,11 +76,11 @@ async def _run(target: LocalCluster, table: TenantTable) -> None:
     table.create()
     operator.ensure_running(target, table.path.parent)
     if url := operator.dashboard_url(table.path.parent):
-        click.echo(f"The dashboard is at {url}; it has the rights of the demo's kubeconfig.")
+        print_line(f"The dashboard is at {url}; it has the rights of the demo's kubeconfig.")
     async with Client.connect(load_config(kubeconfig=target.kubeconfig)) as client:
         for manifest in yaml.safe_load_all(_manifests().read_text()):
             await client.apply(_KINDS[manifest["kind"]], manifest, manager="lynq-demo", force=True)
-            click.echo(
+            print_line(
                 f"{manifest['kind'].lower()}/{manifest['metadata']['name']} serverside-applied"
             )
         await DemoRun(Console(), client, table).run()

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from lynq.cli.output import print_note
 from lynq.cluster import ClusterError, LocalCluster
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ async def _serve_dashboard(config: "ClusterConfig", directory: Path) -> None:
         except ListenError:
             continue
         except KubeError as error:
-            sys.stderr.write(f"the dashboard does not run: {error}\n")
+            print_note(f"the dashboard does not run: {error}")
             return
         finally:
             (directory / ADDRESS).unlink(missing_ok=True)

@@ -7,10 +7,10 @@ A column that a Secret reads is a secret: its value is not shown.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from lynq.api import FormSpec, HubSpec
+from lynq.api import FormSpec, HubSpec, LynqForm
 from lynq.api.text import printable
 from lynq.core.explain.model import ColumnOrigin
 from lynq.core.form.templates import PlacedResource, TemplateText, placed_resources, templates_of
@@ -19,6 +19,8 @@ from lynq.template import TemplateError, referenced_variables
 _SECRET: Final = "Secret"  # noqa: S105 - a kind
 _SELECTOR: Final = re.compile(r"\[[^\]]*(?:\]|\Z)")
 _FIELD: Final = re.compile(r"(?<![\w/.-])\.?([A-Za-z]\w*(?:\.[\w-]+|\[[^\]\s]{0,253}\])+)")
+_SHOWN: Final = frozenset({"uid", "activate", "host", "hostOrUrl", "hubId", "templateRef"})
+"""Variables that names and addresses are made of; they are shown everywhere."""
 _RENDERED_FIELD: Final = re.compile(r" could not be rendered: (?P<field>[^\s,:]+)")
 
 
@@ -95,6 +97,12 @@ def secret_variables(form: FormSpec | None) -> set[str]:
         for _, variables in _readings(placed)
         for variable in variables
     }
+
+
+def hidden_variables(forms: Iterable[LynqForm]) -> frozenset[str]:
+    """Return the variables that a Secret of one of the forms reads, without those of names."""
+    names = {name for form in forms for name in secret_variables(form.spec)}
+    return frozenset(names - _SHOWN)
 
 
 def columns_by_variable(hub: HubSpec | None) -> dict[str, str]:

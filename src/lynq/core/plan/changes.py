@@ -11,7 +11,7 @@ from typing import Any
 
 from lynq.api.names import LABEL_MANAGED, LABEL_ORPHANED, TRUE
 from lynq.core.guard.approval_request import PLAN_SCHEMA
-from lynq.core.plan.fields import FieldChange, field_changes
+from lynq.core.plan.fields import CHANGED, FieldChange, field_changes
 from lynq.core.readiness.rules import ROLLING_WORKLOADS
 from lynq.core.rollout.waves import RolloutOrder
 
@@ -44,6 +44,9 @@ class PlannedChange:
     node: str = ""
     """The LynqNode that the object belongs to, and where that comes from."""
     fields: tuple[FieldChange, ...] = ()
+    literals: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    """The values by path that stand in the manifest of the form, before or after the plan: no row
+    is part of them."""
     is_held: bool = False
     """Whether the deletion guard holds the change."""
 
@@ -54,6 +57,10 @@ class PlannedChange:
         templates = (each.path == "spec.template" or each.path.startswith("spec.template.")
                      for each in self.fields)  # fmt: skip
         return is_change and self.kind in ROLLING_WORKLOADS and any(templates)
+
+    def is_literal(self, path: str, value: Any) -> bool:  # noqa: ANN401 - any JSON value
+        """Return whether a value of a field comes from the form, and not from a row."""
+        return value is None or value == CHANGED or value in self.literals.get(path, ())
 
     @property
     def reviewed_fields(self) -> tuple[FieldChange, ...]:

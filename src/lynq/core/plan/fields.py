@@ -1,26 +1,26 @@
 """The fields in which two versions of an object differ.
 
 Elements of a list are matched by `name`, as most lists of the API have it, and else by position.
-Values of Secrets are never part of the result.
+Values that are masked, such as those of Secrets and the row of a LynqNode, are never part of the
+result.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from lynq.api import LynqNode
 from lynq.api.names import PREFIX
 from lynq.api.node_metadata import SHARD_LABELS
+from lynq.core.plan.masking import masked
 
-HIDDEN: Final = "(changed)"
-"""Stands for a value of a Secret."""
+CHANGED: Final = "(changed)"
+"""Stands for a value that is masked."""
 
 _SERVER_FIELDS: Final = frozenset(
     {"creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid"}
 )
 """Fields of the metadata that the API server sets."""
-_SECRET_FIELDS: Final = frozenset({"data", "stringData"})
-_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,14 @@ def field_changes(
     The status and the labels of nodes for shards do not count.
     """
     old, new = _content(before), _content(after)
-    changes = _differences("", old, new)
-    if (new or old).get("kind") == "Secret":
-        changes = map(_without_value, changes)
+    changes = _differences("", _Version(old, masked(old)), _Version(new, masked(new)))
     return tuple(sorted(changes, key=lambda change: change.path))
+
+
+def literals(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a manifest of a form that no template renders, by their paths."""
+    leaves = field_changes(None, manifest)
+    return {each.path: each.after for each in leaves if "{{" not in f"{each.path} {each.after}"}
 
 
 def _content(obj: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -68,15 +72,34 @@ def _content(obj: Mapping[str, Any] | None) -> dict[str, Any]:
     return content
 
 
-def _differences(path: str, before: Any, after: Any) -> Iterator[FieldChange]:  # noqa: ANN401
-    if before == after:
+class _Version(NamedTuple):
+    """A value, and what is shown of it."""
+
+    value: Any
+    shown: Any
+
+    @property
+    def text(self) -> Any:  # noqa: ANN401 - any JSON value
+        return self.value if self.value is None or self.value == self.shown else CHANGED
+
+
+def _differences(path: str, before: _Version, after: _Version) -> Iterator[FieldChange]:
+    if before.value == after.value:
         return
-    old, new = _children(before), _children(after)
+    old, new = _parts(before), _parts(after)
     if old is None or new is None or not (old or new):
-        yield FieldChange(path, before, after)
+        yield FieldChange(path, before.text, after.text)
         return
+    absent = _Version(None, None)
     for key in {**old, **new}:
-        yield from _differences(_joined(path, key), old.get(key), new.get(key))
+        yield from _differences(_joined(path, key), old.get(key, absent), new.get(key, absent))
+
+
+def _parts(version: _Version) -> dict[str, _Version] | None:
+    parts, shown = _children(version.value), _children(version.shown) or {}
+    if parts is None:
+        return None
+    return {key: _Version(part, shown.get(key)) for key, part in parts.items()}
 
 
 def _children(value: Any) -> dict[str, Any] | None:  # noqa: ANN401
@@ -102,14 +125,3 @@ def _joined(path: str, key: str) -> str:
     if "." in key or "/" in key:
         return f"{path}[{key}]"
     return f"{path}.{key}" if path else key
-
-
-def _without_value(change: FieldChange) -> FieldChange:
-    top = change.path.partition(".")[0].partition("[")[0]
-    if top not in _SECRET_FIELDS and _LAST_APPLIED not in change.path:
-        return change
-    return FieldChange(
-        change.path,
-        None if change.before is None else HIDDEN,
-        None if change.after is None else HIDDEN,
-    )

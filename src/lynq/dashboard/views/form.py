@@ -12,10 +12,10 @@ from lynq.api.resource import all_resources
 from lynq.core.explain.columns import columns_by_variable
 from lynq.core.graph.problems import GraphError
 from lynq.core.node.variables import VariablesError, variables_of
+from lynq.core.plan.masking import masked, masked_manifest
 from lynq.core.preview.render import Preview, PreviewInputs, preview
 from lynq.core.preview.rows import given_row, unknown_hub
 from lynq.dashboard.guards import RequestRefused
-from lynq.dashboard.masking import masked, masked_manifest
 from lynq.dashboard.options import MAX_UIDS
 from lynq.dashboard.projection import FORMS, HUBS, NODES
 from lynq.dashboard.types.common import RowValue

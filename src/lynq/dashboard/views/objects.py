@@ -9,9 +9,10 @@ from lynq.api.installation_key import KeyState, MissingKey
 from lynq.api.metadata import ObjectKey
 from lynq.api.resource import all_resources
 from lynq.controllers.installation_key import KEY_SECRET, read_key
+from lynq.core.explain.columns import hidden_variables
 from lynq.core.node.objects import ObjectRef, ref_of
 from lynq.core.node.variables import VariablesError
-from lynq.dashboard.masking import hidden_variables, masked
+from lynq.core.plan.masking import masked
 from lynq.dashboard.options import MAX_OBJECT
 from lynq.dashboard.projection import NODES, Projection
 from lynq.dashboard.types.details import FieldDifference, ObjectView

@@ -10,14 +10,14 @@ from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.node_metadata import is_paused
 from lynq.api.text import one_line
 from lynq.api.wire import parse_rfc3339
-from lynq.core.explain.columns import columns_by_variable
+from lynq.core.explain.columns import columns_by_variable, hidden_variables
 from lynq.core.explain.model import Cause, entry_of
 from lynq.core.explain.node import explain_node
 from lynq.core.explain.row import explain_row
 from lynq.core.explain.summary import summary_of
 from lynq.core.node.variables import VariablesError, variables_of
+from lynq.core.plan.masking import HIDDEN
 from lynq.dashboard.guards import RequestRefused
-from lynq.dashboard.masking import HIDDEN, hidden_variables
 from lynq.dashboard.options import MAX_TENANT_NODES, MAX_TIMELINE
 from lynq.dashboard.projection import NODES
 from lynq.dashboard.types.common import CauseView, OriginView, RowValue

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lynq.core.plan.fields import HIDDEN, FieldChange, field_changes
+from lynq.core.plan.fields import CHANGED, FieldChange, field_changes
 
 NAMES = st.sampled_from(["a", "b", "app.kubernetes.io/name", "name", "spec"])
 VALUES = st.recursive(
@@ -73,7 +73,7 @@ def test_values_of_secrets_are_never_shown(old: dict[str, str], new: dict[str, s
     before = {"kind": "Secret", "data": old, "stringData": old}
     after = {"kind": "Secret", "data": new, "stringData": new, "metadata": note}
     for change in field_changes(before, after):
-        assert {change.before, change.after} <= {None, HIDDEN}
+        assert {change.before, change.after} <= {None, CHANGED}
 
 
 def test_labels_and_annotations_of_lynq_are_bookkeeping() -> None:

@@ -2,7 +2,7 @@
 
 import json
 
-from lynq.dashboard.masking import HIDDEN, masked, masked_manifest
+from lynq.core.plan.masking import HIDDEN, masked, masked_manifest
 
 VALUE = "hunter2-value"
 
