@@ -196,7 +196,7 @@ def _without_case(directory: Path, paths: list[Path]) -> Iterator[CaseResult]:
 def _print_result(result: CaseResult) -> None:
     state = styled(result.state.value.ljust(_WIDTH), _COLORS[result.state])
     print_line(state, f"  {result.name}{': ' if result.message else ''}{result.message}")
-    for line in result.diff.splitlines():
+    for line in result.diff.split("\n") if result.diff else ():
         color = {"-": "red", "+": "green"}.get(line[:1])
         print_line("  ", styled(line, color) if color else line)
 

@@ -42,7 +42,7 @@ async def logs(
         metadata = pod["metadata"]
         path = PODS.path(metadata["namespace"], metadata["name"], "log")
         text = await cluster.client.raw(f"{path}?tailLines={tail}")
-        lines = text.decode(errors="replace").splitlines()
+        lines = text.decode(errors="replace").removesuffix("\n").split("\n")
         if key is not None:
             lines = [line for line in lines if str(key) in line]
         if len(pods) > 1:

@@ -131,7 +131,7 @@ def print_line(*parts: Text) -> None:
 def _shown(part: Text, *, is_colored: bool) -> str:
     text = shown(str(part))
     if is_colored and isinstance(part, Styled):
-        return click.style(text, fg=part.color, bold=part.bold)
+        return click.style(text, fg=part.color, bold=part.bold or None)
     return text
 
 

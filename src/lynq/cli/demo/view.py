@@ -14,6 +14,7 @@ from lynq.api import ConditionStatus, LynqNode, ResourceState
 from lynq.api.conditions import find_condition
 from lynq.api.node_metadata import is_deleting
 from lynq.api.reasons import ConditionType
+from lynq.api.text import shown
 from lynq.cli.demo.rows import Tenant
 
 Nodes = Mapping[str, LynqNode]
@@ -72,7 +73,7 @@ class View:
             if self._printed.get(name) != line:
                 self._printed[name] = line
                 text = f"  {self.elapsed:5.1f} s  {line}"
-                self._console.print(text, highlight=False, soft_wrap=True)
+                self._console.print(Text(shown(text)), soft_wrap=True)
 
 
 def _grid(rows: Sequence[Tenant], nodes: Nodes) -> Grid:
@@ -81,7 +82,7 @@ def _grid(rows: Sequence[Tenant], nodes: Nodes) -> Grid:
     for name in sorted(rows_by_name.keys() | nodes.keys()):
         node = nodes.get(name)
         grid.add_row(
-            name,
+            Text(shown(name)),
             _row_summary(rows_by_name.get(name)),
             _state(node),
             _resources(node),
@@ -93,7 +94,7 @@ def _grid(rows: Sequence[Tenant], nodes: Nodes) -> Grid:
 def _row_summary(row: Tenant | None) -> Text:
     if row is None:
         return Text("-")
-    text = f"{row.plan}, {row.replicas} × {row.image}"
+    text = shown(f"{row.plan}, {row.replicas} × {row.image}")
     return Text(text if row.active else f"{text}, inactive", style="" if row.active else "dim")
 
 
@@ -113,13 +114,13 @@ def _resources(node: LynqNode | None) -> Text:
     text = Text()
     for resource in node.status.resources if node else ():
         symbol, style = _SYMBOLS.get(resource.state, _FAILED_SYMBOL)
-        text.append(f"{' ' if text else ''}{symbol}{resource.kind}", style=style)
+        text.append(f"{' ' if text else ''}{symbol}{shown(resource.kind)}", style=style)
     return text
 
 
 def _message(node: LynqNode | None) -> str:
     resources = node.status.resources if node else ()
-    return next((resource.message for resource in resources if resource.message), "")
+    return shown(next((resource.message for resource in resources if resource.message), ""))
 
 
 def _node_summary(node: LynqNode | None) -> str:

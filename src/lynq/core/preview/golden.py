@@ -38,10 +38,9 @@ class CaseResult:
 
 def manifest_diff(expected: str, rendered: str, name: str) -> str:
     """Return the lines that differ, with the lines around them; empty if none do."""
-    lines = unified_diff(
-        expected.splitlines(), rendered.splitlines(), name, "rendered", n=3, lineterm=""
-    )
-    return "\n".join(lines)
+    # A line of YAML ends here, and not at each character at which `splitlines` does.
+    before, after = (text.removesuffix("\n").split("\n") for text in (expected, rendered))
+    return "\n".join(unified_diff(before, after, name, "rendered", n=3, lineterm=""))
 
 
 def junit_xml(suite: str, results: Sequence[CaseResult]) -> str:
