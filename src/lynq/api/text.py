@@ -32,6 +32,13 @@ def shown(text: str, longest: int | None = None) -> str:
     return _cut(map(_escaped, text[: longest + 1]), longest)
 
 
+def shown_lines(text: str) -> str:
+    """Return a text whose lines and tabs are its own, such as YAML, with the rest as `shown`."""
+    if text.isprintable():
+        return text
+    return "\n".join("\t".join(map(shown, line.split("\t"))) for line in text.split("\n"))
+
+
 def one_line(text: str, longest: int) -> str:
     """Return a message on one line, with single spaces for its blanks and line breaks.
 

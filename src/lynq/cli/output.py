@@ -17,7 +17,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import click
 
-from lynq.api.text import shown
+from lynq.api.text import shown, shown_lines
 
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -165,8 +165,7 @@ def print_document(text: str) -> None:
     """Print the output of an encoder: lines and tabs are its own, and it has escaped the rest."""
     if not text:
         return
-    lines = text.removesuffix("\n").split("\n")
-    click.echo("\n".join("\t".join(map(shown, line.split("\t"))) for line in lines))
+    click.echo(shown_lines(text.removesuffix("\n")))
 
 
 def format_duration(duration: timedelta) -> str:

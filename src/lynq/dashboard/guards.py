@@ -8,6 +8,7 @@
 | Strict-Transport-Security, if we serve HTTPS | a first request that is sent without TLS |
 | header X-Lynq-Action of an action | a request that a browser sends without a preflight |
 | Content-Security-Policy | a value of a row that is markup |
+| `encode_shown` | a value of a row that reorders or hides text |
 """
 
 import asyncio
@@ -20,6 +21,7 @@ import structlog
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
+from lynq.api.text import shown_lines
 from lynq.dashboard.options import DashboardTiming
 from lynq.dashboard.query import BadQuery, flag
 from lynq.dashboard.types.common import ErrorBody
@@ -56,6 +58,8 @@ _ALWAYS_TLS: Final = "max-age=31536000"
 _OWN_SITE: Final = frozenset({"same-origin", "none"})
 """Sec-Fetch-Site of our own pages, and of an address that is typed. A page on another port of this
 machine is "same-site"."""
+_CONTROLS: Final = (rb"\u00", rb"\r", rb"\b", rb"\f")
+"""The escapes of JSON for control characters, but those of line feed and tab."""
 
 _log = structlog.get_logger("dashboard")
 
@@ -68,10 +72,32 @@ class RequestRefused(Exception):  # noqa: N818 - read as a sentence
         self.status = status
 
 
+def encode_shown(value: Any) -> bytes:  # noqa: ANN401 - of any response
+    """Encode a response; what a browser would not print of a text is an escape that it prints.
+
+    A page puts each text into an element of its own, which markup cannot leave; a bidi mark would
+    still reorder it, and a control character hide a part. Lines and tabs stay.
+    """
+    data = msgspec.json.encode(value)
+    if data.decode().isprintable() and not any(escape in data for escape in _CONTROLS):
+        return data
+    return msgspec.json.encode(_shown(msgspec.to_builtins(value)))
+
+
+def _shown(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    if isinstance(value, str):
+        return shown_lines(value)
+    if isinstance(value, dict):
+        return {_shown(key): _shown(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_shown(item) for item in value]
+    return value
+
+
 def json_response(value: Any, status: int = 200) -> web.Response:  # noqa: ANN401
     """Return a value as JSON, which no cache keeps."""
     return web.Response(
-        body=msgspec.json.encode(value),
+        body=encode_shown(value),
         status=status,
         content_type="application/json",
         headers={"Cache-Control": "no-store"},

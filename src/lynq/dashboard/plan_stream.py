@@ -8,10 +8,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-import msgspec
 from aiohttp import web
 
-from lynq.dashboard.guards import EXPECTED_ERRORS, abort, error_message
+from lynq.dashboard.guards import EXPECTED_ERRORS, abort, encode_shown, error_message
 from lynq.dashboard.options import DashboardTiming
 from lynq.dashboard.types.details import PlanMessage, PlanProgress, PlanView
 
@@ -85,6 +84,6 @@ async def _limited(work: Awaitable[PlanView], seconds: float) -> PlanView:
 async def _write(response: web.StreamResponse, message: PlanMessage, seconds: float) -> None:
     try:
         async with asyncio.timeout(seconds):
-            await response.write(msgspec.json.encode(message) + b"\n")
+            await response.write(encode_shown(message) + b"\n")
     except TimeoutError:
         raise ConnectionError from None

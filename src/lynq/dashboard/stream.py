@@ -11,11 +11,10 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-import msgspec
 from aiohttp import web
 
 from lynq.api.metadata import ObjectKey
-from lynq.dashboard.guards import RequestRefused, abort
+from lynq.dashboard.guards import RequestRefused, abort, encode_shown
 from lynq.dashboard.options import (
     MAX_CHANGED,
     MAX_STREAMS,
@@ -109,7 +108,7 @@ class Streams:
         sent = log.revision
         message = change_message(visible, sent, None if revision is None else log.since(revision))
         if message is not None:
-            data = msgspec.json.encode(message).decode()
+            data = encode_shown(message).decode()
             await self._write(response, f"id: {log.event_id()}\nevent: change\ndata: {data}\n\n")
         return sent
 

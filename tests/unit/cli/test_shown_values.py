@@ -325,6 +325,21 @@ def test_screen_has_the_lines_of_harmless_values(run_lynq: Lynq, name: str) -> N
         assert screen(text, HOSTILE) == screen(getattr(harmless, stream), HARMLESS)
 
 
+def test_planned_nodes_have_no_value_of_their_rows(run_lynq: Lynq) -> None:
+    plan = json.loads(run_lynq("hunter2", [*COMMANDS["plan"], "-o", "json"]).stdout)
+    nodes = [change for change in plan["changes"] if change["kind"] == "LynqNode"]
+    objects = [change for change in plan["changes"] if change["kind"] == "ConfigMap"]
+    assert nodes
+    assert "hunter2" not in json.dumps(nodes)
+    assert "hunter2" in json.dumps(objects)
+
+
+def test_comment_has_no_value_of_a_row(run_lynq: Lynq) -> None:
+    arguments = [*COMMANDS["plan"], "-o", "markdown"]
+    assert "+   data.note: (not shown)" in run_lynq("hunter2", arguments).stdout
+    assert "new hunter2" in run_lynq("hunter2", [*arguments, "--show-values"]).stdout
+
+
 def test_diff_has_the_lines_of_files(run_lynq: Lynq) -> None:
     result = run_lynq("\x9b2J\x1b[1A\u2028\x85\u202e", ["test", "cases"])
     first, *lines = result.stdout.removesuffix("\n").split("\n")
