@@ -1,12 +1,14 @@
 """Runs `lynq plan -o markdown` and posts the result as one comment, which later runs update.
 
-The standard library is enough: the step runs before anything else is installed. The exit code is
-that of the plan if it failed; changes, and deletions that the guard would hold, are no failure of
-the pull request.
+Text of rows and of the cluster passes here on its way to a comment and to the log of the step: the
+plan has escaped it, a failure is put into a fence, and the runner gets no command from it. The exit
+code is that of the plan if it failed; changes, and deletions that the guard would hold, are no
+failure of the pull request.
 """
 
 import json
 import os
+import secrets
 import shlex
 import subprocess
 import sys
@@ -14,36 +16,54 @@ from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
+from lynq.api.text import fenced
+
 MARK = "<!-- lynq plan -->"
 SUCCESS = {0, 1, 5}
 """Exit codes of a plan that was made: nothing changes, something changes, the guard would hold."""
 PAGE_SIZE = 100
+MAX_FAILURE = 30_000
+"""Characters of a failure that are shown; each can become two bytes, and GitHub allows 65,536."""
 
 
 class Comments:
     """The comments of one pull request."""
 
-    def __init__(self, api: str, repository: str, number: int, token: str) -> None:
+    def __init__(self, api: str, graphql: str, repository: str, number: int, token: str) -> None:
         self._api = f"{api}/repos/{repository}"
+        self._graphql = graphql
         self._number = number
         self._token = token
 
     def post(self, body: str) -> None:
-        """Update the comment of an earlier run, or create one."""
+        """Update the comment of an earlier run, or create one.
+
+        Everybody may write a comment with the mark. Only one of the token's own author is updated:
+        another author could edit it again after the run.
+        """
         text = f"{MARK}\n{body}"
         if existing := self._existing():
             self._send("PATCH", f"{self._api}/issues/comments/{existing}", {"body": text})
         else:
             self._send("POST", f"{self._api}/issues/{self._number}/comments", {"body": text})
 
+    def _author(self) -> str:
+        """Return the login of the token: a user, or an app such as `github-actions[bot]`."""
+        # `GET /user` is not allowed for the token of a workflow.
+        answer = self._send("POST", self._graphql, {"query": "query { viewer { login } }"})
+        return str(answer["data"]["viewer"]["login"])
+
     def _existing(self) -> int | None:
+        author = self._author()
         page = 1
         while True:
             query = f"per_page={PAGE_SIZE}&page={page}"
             url = f"{self._api}/issues/{self._number}/comments?{query}"
             comments = self._send("GET", url)
             for comment in comments:
-                if comment["body"].startswith(MARK):
+                # The author of a deleted account is null.
+                login = (comment["user"] or {}).get("login")
+                if login == author and (comment["body"] or "").startswith(MARK):
                     return int(comment["id"])
             if len(comments) < PAGE_SIZE:
                 return None
@@ -64,32 +84,54 @@ class Comments:
             return json.load(response)
 
 
-def main() -> int:
-    """Run the plan and post it."""
-    arguments = shlex.split(os.environ["LYNQ_ARGUMENTS"])
+def run_plan(arguments: list[str]) -> tuple[int, str, str]:
+    """Run the plan; return its exit code, the comment and the notes."""
     plan = subprocess.run(  # noqa: S603 - the arguments are those of the workflow
-        [sys.executable, "-m", "lynq", "plan", *arguments, "-o", "markdown"],
+        # -P: the folder of the step is the pull request, which must not provide modules.
+        [sys.executable, "-P", "-m", "lynq", "plan", *arguments, "-o", "markdown"],
+        env={**os.environ, "PYTHONUTF8": "1"},
         capture_output=True,
-        text=True,
         check=False,
     )
-    sys.stderr.write(plan.stderr)
-    print(plan.stdout)
-    succeeded = plan.returncode in SUCCESS
+    # Bytes, because a text would end lines at carriage returns.
+    return (
+        plan.returncode,
+        plan.stdout.decode(errors="replace"),
+        plan.stderr.decode(errors="replace"),
+    )
+
+
+def log(text: str) -> None:
+    """Print a text in which the runner sees no workflow commands."""
+    token = secrets.token_hex(16)
+    print(f"::stop-commands::{token}\n{text}\n::{token}::", flush=True)
+
+
+def failure_comment(notes: str) -> str:
+    """Return the comment about a plan that could not be made."""
+    lines = notes.strip()[:MAX_FAILURE].split("\n")
+    return "\n".join(["### Lynq plan failed", "", *fenced(lines)])
+
+
+def main() -> int:
+    """Run the plan and post it."""
+    code, comment, notes = run_plan(shlex.split(os.environ["LYNQ_ARGUMENTS"]))
+    log(f"{notes}{comment}")
+    succeeded = code in SUCCESS
     event = json.loads(Path(os.environ["GITHUB_EVENT_PATH"]).read_text())
     number = event.get("pull_request", {}).get("number")
     if number is None:
         print("Not a pull request: no comment.", file=sys.stderr)
-        return 0 if succeeded else plan.returncode
-    failure = f"### Lynq plan failed\n\n```\n{plan.stderr.strip()}\n```"
+        return 0 if succeeded else code
     comments = Comments(
         os.environ.get("GITHUB_API_URL", "https://api.github.com"),
+        os.environ.get("GITHUB_GRAPHQL_URL", "https://api.github.com/graphql"),
         os.environ["GITHUB_REPOSITORY"],
         number,
         os.environ["GITHUB_TOKEN"],
     )
-    comments.post(plan.stdout if succeeded else failure)
-    return 0 if succeeded else plan.returncode
+    comments.post(comment if succeeded else failure_comment(notes))
+    return 0 if succeeded else code
 
 
 if __name__ == "__main__":

@@ -24,7 +24,56 @@ def test_release_runs_for_tags_and_only_when_switched_on() -> None:
 def test_jobs_have_only_the_rights_that_they_need() -> None:
     assert TREE["permissions"] == {}
     assert JOBS["image"]["permissions"] == {"contents": "read"}
-    assert JOBS["publish"]["permissions"] == {"contents": "write", "id-token": "write"}
+    assert JOBS["build"]["permissions"] == {"contents": "read"}
+    assert JOBS["sign"]["permissions"] == {
+        "contents": "read",
+        "id-token": "write",
+        "attestations": "write",
+    }
+    assert JOBS["publish"]["permissions"] == {"contents": "write"}
+
+
+def test_job_that_signs_runs_nothing_but_what_is_locked() -> None:
+    scripts = [step["run"] for step in JOBS["sign"]["steps"] if "run" in step]
+    assert not re.search(r"\bmake\b|npm|docker|curl|git ", "\n".join(scripts))
+    (install,) = (script for script in scripts if "pip" in script)
+    assert "--require-hashes" in install
+    assert "--requirement constraints-sign.txt" in install
+    lock = (ROOT / "constraints-sign.txt").read_text().splitlines()
+    pins = [number for number, line in enumerate(lock) if not line.startswith(" ")]
+    assert any(lock[number].startswith("sigstore==") for number in pins)
+    for number in pins:
+        assert re.match(r"[\w.-]+==\S+( ; .+)? \\$", lock[number])
+        assert lock[number + 1].startswith("    --hash=sha256:")
+
+
+def test_signed_files_have_provenance() -> None:
+    (step,) = (step for step in JOBS["sign"]["steps"] if "attest" in step.get("uses", ""))
+    assert step["with"] == {"subject-path": "dist/*"}
+    assert JOBS["publish"]["needs"] == "sign"
+
+
+def test_actions_are_pinned_by_commit() -> None:
+    """Name each action that a tag, which can be moved, chooses."""
+    folders = (WORKFLOW.parent, ROOT / "deploy" / "action")
+    files = [file for folder in folders for file in folder.iterdir() if file.suffix != ".py"]
+    used = [
+        (file.name, action)
+        for file in files
+        for action in re.findall(r"uses: +(\S+)", file.read_text())
+        if "YOUR-ORGANIZATION" not in action and not action.startswith("./")
+    ]
+    assert used
+    assert [each for each in used if not re.search(r"@[0-9a-f]{40}$", each[1])] == []
+
+
+def test_pinned_actions_have_one_commit_and_say_their_version() -> None:
+    text = WORKFLOW.read_text()
+    pins = re.findall(r"uses: (\S+)@([0-9a-f]{40}) # (v\d+\.\d+\.\d+)$", text, re.MULTILINE)
+    assert len(pins) == text.count("uses: ")
+    assert len(set(pins)) == len({name for name, _, _ in pins})
+    updates = yaml.safe_load((ROOT / ".github" / "dependabot.yml").read_text())["updates"]
+    assert updates[0]["package-ecosystem"] == "github-actions"
 
 
 def test_only_the_step_that_pushes_gets_the_password_of_the_registry() -> None:
