@@ -3,13 +3,16 @@
 from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec import Meta
 from msgspec.structs import replace
 
 from lynq.api.reasons import ConditionReason, ConditionType
+from lynq.api.text import one_line
 from lynq.api.wire import Int64, Time, Wire, list_map
+
+_MAX_MESSAGE: Final = 32_768
 
 
 class ConditionStatus(StrEnum):
@@ -38,7 +41,7 @@ class Condition(Wire, frozen=True, kw_only=True):
     ]
     """Reason of the status, as a CamelCase word for programs."""
 
-    message: Annotated[str, Meta(max_length=32768)]
+    message: Annotated[str, Meta(max_length=_MAX_MESSAGE)]
     """Human-readable reason of the status, and what to do about it."""
 
     last_transition_time: Time
@@ -67,7 +70,7 @@ def new_condition(
         type=condition_type,
         status=ConditionStatus.TRUE if holds else ConditionStatus.FALSE,
         reason=reason,
-        message=message,
+        message=one_line(message, _MAX_MESSAGE),
         # Condition times have a resolution of seconds.
         last_transition_time=now.replace(microsecond=0),
         observed_generation=generation,

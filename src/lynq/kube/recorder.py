@@ -19,6 +19,7 @@ from typing import Any, Final, Literal
 
 import structlog
 
+from lynq.api.text import one_line
 from lynq.kube.backoff import Backoff
 from lynq.kube.client import Client
 from lynq.kube.controller import Workers
@@ -260,10 +261,10 @@ def _timestamp(moment: datetime) -> str:
 
 
 def _truncated(message: str) -> str:
-    # A lone surrogate cannot be encoded.
-    encoded = message.encode(errors="replace")
+    line = one_line(message, _MESSAGE_LIMIT)
+    encoded = line.encode()
     if len(encoded) <= _MESSAGE_LIMIT:
-        return encoded.decode()
+        return line
     # A cut inside of a character leaves invalid bytes, which are dropped.
     kept = encoded[: _MESSAGE_LIMIT - len(_ELLIPSIS.encode())].decode(errors="ignore")
     return kept + _ELLIPSIS

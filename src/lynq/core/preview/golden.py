@@ -6,6 +6,8 @@ from difflib import unified_diff
 from enum import Enum
 from xml.etree import ElementTree as ET
 
+from lynq.api.text import shown_lines
+
 
 class CaseState(Enum):
     """The result of a case."""
@@ -59,12 +61,7 @@ def junit_xml(suite: str, results: Sequence[CaseResult]) -> str:
         )
         if result.has_failed:
             tag = "failure" if result.state is CaseState.FAILED else "error"
-            problem = ET.SubElement(case, tag, message=_xml_text(result.message))
-            problem.text = _xml_text(result.diff)
+            problem = ET.SubElement(case, tag, message=shown_lines(result.message))
+            problem.text = shown_lines(result.diff)
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
-
-
-def _xml_text(text: str) -> str:
-    """Return the text without control characters, which XML cannot hold."""
-    return "".join(char if char.isprintable() or char in "\n\t" else "�" for char in text)

@@ -144,7 +144,7 @@ def test_object_being_deleted_is_not_ready(kind: str) -> None:
     ("written", "shown"),
     [
         ("two\nlines\tand a tab", "Ready is False: two lines and a tab"),
-        ("red \x1b[31mtext\x00 \u202eback", "Ready is False: red [31mtext back"),
+        ("red \x1b[31mtext\x00 \u202eback", r"Ready is False: red \x1b[31mtext\x00 \u202eback"),
         ("x" * 300, f"Ready is False: {'x' * 283}…"),
         ("x " * 40_000, f"Ready is False: {'x ' * 141}x…"),
     ],
