@@ -5,6 +5,8 @@ import time
 from types import TracebackType
 from typing import Self, TextIO
 
+from lynq.api.text import shown
+
 LOG_INTERVAL = 15.0
 """Seconds between two lines if the output is not a terminal."""
 
@@ -48,6 +50,7 @@ class ProgressStep:
         return f"{seconds // 60}:{seconds % 60:02}"
 
     def _write(self, line: str, *, last: bool = False) -> None:
+        line = shown(line)
         if self._is_terminal:
             self._out.write(f"\r\x1b[K{line}" + ("\n" if last else ""))
         else:

@@ -2,8 +2,11 @@
 
 import io
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
 
 import pyte
 import pytest
@@ -13,6 +16,7 @@ from hypothesis import strategies as st
 from lynq.api.text import shown
 from lynq.cli.output import Styled, print_document, print_line, print_note, print_rows, styled
 
+ROOT = Path(__file__).parents[3]
 CONTROLS = "\x1b[]0;31mAJK2\r\n\x85\x9b\x9d\u202e\u2028\x07\x08\x0b\x0ca `"
 VALUES = st.one_of(
     st.text(st.characters(codec=None), max_size=60), st.text(st.sampled_from(CONTROLS))
@@ -79,3 +83,18 @@ def test_color_is_lost_in_a_text_and_never_forged() -> None:
 def test_pipe_gets_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     assert printed(lambda: print_line(styled("a", "red"))) == "a\n"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'import click\n\nclick.echo("")\n',
+        'from click import secho\n\nsecho("")\n',
+        'import sys\n\nsys.stdout.write("")\n',
+        "from rich.console import Console\n\nConsole()\n",
+    ],
+)
+def test_ruff_refuses_to_print_past_the_guard(code: str) -> None:
+    ruff = [sys.executable, "-m", "ruff", "check", "--stdin-filename", "src/lynq/cli/new.py", "-"]
+    result = subprocess.run(ruff, input=code, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "TID251" in result.stdout

@@ -25,8 +25,7 @@ from lynq.api.text import one_line, printable, shown
 from lynq.cli import connection
 from lynq.cli.connection import Cluster, ClusterOptions
 from lynq.cli.root import SUBCOMMANDS, lynq
-from lynq.kube import Client, Request, Resource, Response
-from lynq.kube.requests import Send
+from lynq.kube import Client, Request, Resource, Response, Send
 from lynq.kube.resource import CONFIG_MAPS, EVENTS, resource_of
 from memory.api_server import MemoryApiServer
 
