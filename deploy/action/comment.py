@@ -16,14 +16,15 @@ from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
-from lynq.api.text import fenced
+from lynq.api.text import fenced, shown_lines
 
 MARK = "<!-- lynq plan -->"
 SUCCESS = {0, 1, 5}
 """Exit codes of a plan that was made: nothing changes, something changes, the guard would hold."""
 PAGE_SIZE = 100
-MAX_FAILURE = 30_000
-"""Characters of a failure that are shown; each can become two bytes, and GitHub allows 65,536."""
+MAX_FAILURE = 20_000
+"""Characters of a failure that are shown. Of backticks, the fences around them have twice as many,
+and GitHub allows 65,536."""
 
 
 class Comments:
@@ -109,7 +110,7 @@ def log(text: str) -> None:
 
 def failure_comment(notes: str) -> str:
     """Return the comment about a plan that could not be made."""
-    lines = notes.strip()[:MAX_FAILURE].split("\n")
+    lines = shown_lines(notes.strip())[:MAX_FAILURE].split("\n")
     return "\n".join(["### Lynq plan failed", "", *fenced(lines)])
 
 

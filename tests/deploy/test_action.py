@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import re
+import runpy
 import sys
 from asyncio.subprocess import PIPE, STDOUT
 from collections.abc import Mapping
@@ -13,6 +14,8 @@ from typing import Any
 import pytest
 import yaml
 from aiohttp import web
+from hypothesis import example, given
+from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from deploy.manifests import ROOT
@@ -171,6 +174,17 @@ async def test_failure_stays_in_its_fence(tmp_path: Path) -> None:
     kinds = [token.type for token in tokens]
     assert kinds == ["html_block", "heading_open", "inline", "heading_close", "fence"]
     assert "@acme" in tokens[-1].content
+
+
+@given(notes=st.text(st.characters(codec=None), max_size=80))
+@example(notes="`" * 100_000)
+@example(notes="\U000e0001" * 30_000)
+def test_comment_about_a_failure_is_a_heading_and_a_fence(notes: str) -> None:
+    comment = runpy.run_path(str(ACTION / "comment.py"))["failure_comment"](notes)
+    tokens = MarkdownIt("commonmark", {"html": True}).parse(comment)
+    kinds = [token.type for token in tokens]
+    assert kinds == ["heading_open", "inline", "heading_close", "fence"]
+    assert len(comment) < 65_536
 
 
 async def test_log_of_the_step_has_no_command_of_a_value(tmp_path: Path) -> None:

@@ -3,12 +3,14 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from html import escape
 from typing import Any, Final
 
 from lynq.api.text import and_more, fenced, plural, shown
 from lynq.cli.output import Text, styled
 from lynq.core.plan.changes import Action, Plan, PlannedChange, PlannedRollout
+from lynq.core.plan.fields import FieldChange
 
 MAX_MARKDOWN: Final = 60_000
 """Characters of a comment; GitHub allows 65,536."""
@@ -50,9 +52,11 @@ def plan_markdown(plan: Plan, *, show_values: bool) -> str:
         summary[_MAX_SUMMARY:] = [f"  {_count(hidden, 'more line')}: lynq plan shows them"]
     parts = ["### Lynq plan", "", *fenced(summary), ""]
     size = sum(map(len, parts))
-    for number, group in enumerate(_groups(plan.changes, fold=True)):
+    # Nodes that differ in hidden values only are alike.
+    changes = plan.changes if show_values else [_without_row(change) for change in plan.changes]
+    for number, group in enumerate(_groups(changes, fold=True)):
         part = ["<details>", f"<summary>{_markdown_title(group)}</summary>", ""]
-        part += [*fenced(_diff(group[0], show_values=show_values), "diff"), "", "</details>", ""]
+        part += [*fenced(_diff(group[0]), "diff"), "", "</details>", ""]
         # With the ends of lines.
         size += sum(len(line) + 1 for line in part)
         if size > MAX_MARKDOWN:
@@ -195,7 +199,7 @@ def _field_lines(change: PlannedChange) -> Iterator[str]:
         yield f"{each.path}: {_value(each.before)} → {_value(each.after)}"
 
 
-def _diff(changes: Iterable[PlannedChange], *, show_values: bool) -> Iterator[str]:
+def _diff(changes: Iterable[PlannedChange]) -> Iterator[str]:
     """Yield the lines of a diff, which GitHub colors."""
     for change in changes:
         sign, verb, _ = _SIGNS[change.action]
@@ -206,8 +210,22 @@ def _diff(changes: Iterable[PlannedChange], *, show_values: bool) -> Iterator[st
         for each in change.reviewed_fields:
             for mark, value in (("-", each.before), ("+", each.after)):
                 if value is not None:
-                    is_shown = show_values or change.is_literal(each.path, value)
-                    yield f"{mark}   {each.path}: {_value(value) if is_shown else _NOT_SHOWN}"
+                    yield f"{mark}   {each.path}: {_value(value)}"
+
+
+def _without_row(change: PlannedChange) -> PlannedChange:
+    """Return a change without the values that a row may be part of."""
+    fields = (
+        FieldChange(
+            each.path,
+            *(
+                value if change.is_literal(each.path, value) else _NOT_SHOWN
+                for value in (each.before, each.after)
+            ),
+        )
+        for each in change.fields
+    )
+    return replace(change, fields=tuple(fields))
 
 
 def _value(value: Any) -> str:  # noqa: ANN401 - any JSON value

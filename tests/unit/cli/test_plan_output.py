@@ -129,6 +129,25 @@ def test_comment_shows_values_of_the_form_and_none_of_rows() -> None:
     assert "from-the-row" in plan_markdown(Plan(changes=[change]), show_values=True)
 
 
+def test_nodes_that_differ_in_hidden_values_are_one_group() -> None:
+    changes = [
+        PlannedChange(
+            action=Action.UPDATE,
+            api_version="v1",
+            kind="ConfigMap",
+            namespace="shop",
+            name=f"{uid}-settings",
+            node=f"{uid}-web",
+            form="web",
+            fields=(FieldChange("data.token", f"old-{value}", f"new-{value}"),),
+        )
+        for uid, value in (("acme", "one"), ("beta", "two"))
+    ]
+    document = plan_markdown(Plan(changes=changes), show_values=False)
+    assert "acme-web (1 more like it)" in document
+    assert document.count("<details>") == 1
+
+
 def test_comment_with_many_failures_is_one_that_github_accepts() -> None:
     failures = [FailedResource(f"node-{n}", "a", f"{n}{'x' * 5000}") for n in range(500)]
     change = plan("x").changes[0]
