@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +20,7 @@ from lynq.cli.output import print_progress
 from lynq.cli.row_file import read_rows
 from lynq.controllers.hub.source_config import SourceConfigLoader
 from lynq.controllers.options import Options
+from lynq.core.explain.columns import secret_masks
 from lynq.core.plan.changes import (
     Action,
     FailedResource,
@@ -26,7 +28,7 @@ from lynq.core.plan.changes import (
     PlannedChange,
     PlannedRejection,
 )
-from lynq.core.plan.fields import field_changes
+from lynq.core.plan.fields import field_changes, masked_fields
 from lynq.kube import Client, PartialObject
 from lynq.kube.errors import Forbidden
 from lynq.plan.simulation import Progress, Rows, Simulation
@@ -101,23 +103,22 @@ def plan_offline(request: PlanRequest) -> Plan:
     )
 
 
-def _created(preview: FormPreview) -> list[PlannedChange]:
+def _created(preview: FormPreview) -> Iterator[PlannedChange]:
     form = preview.form.object
-    return [
-        PlannedChange(
-            action=Action.CREATE,
-            api_version=str(each.obj.get("apiVersion", "")),
-            kind=str(each.obj.get("kind", "")),
-            namespace=each.obj["metadata"].get("namespace", ""),
-            name=each.obj["metadata"]["name"],
-            hub=form.spec.hub_id,
-            form=form.metadata.name,
-            node=node.name,
-            fields=field_changes(None, each.obj),
-        )
-        for node in preview.preview.nodes
-        for each in node.objects
-    ]
+    for node in preview.preview.nodes:
+        masks = secret_masks([node.node] if node.node else [])
+        for each in node.objects:
+            yield PlannedChange(
+                action=Action.CREATE,
+                api_version=str(each.obj.get("apiVersion", "")),
+                kind=str(each.obj.get("kind", "")),
+                namespace=each.obj["metadata"].get("namespace", ""),
+                name=each.obj["metadata"]["name"],
+                hub=form.spec.hub_id,
+                form=form.metadata.name,
+                node=node.name,
+                fields=masked_fields(field_changes(None, each.obj), masks),
+            )
 
 
 async def _rows(

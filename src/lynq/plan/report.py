@@ -4,10 +4,12 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from lynq.api import LynqHub, LynqNode
+from lynq.api.masking import Mask
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_NODE_NAME, LABEL_HUB, LABEL_NODE, LABEL_NODE_NAMESPACE
 from lynq.api.naming import node_name, tracked_name
 from lynq.api.resource import all_resources
+from lynq.core.explain.columns import secret_masks
 from lynq.core.guard.approval import digest_of, spent_approvals
 from lynq.core.hub.events import kept_by_protection
 from lynq.core.hub.plan import HubPlan
@@ -19,7 +21,7 @@ from lynq.core.plan.changes import (
     PlannedRejection,
     classify,
 )
-from lynq.core.plan.fields import field_changes, literals
+from lynq.core.plan.fields import FieldChange, field_changes, literals, masked_fields
 from lynq.plan.dry_run import Body, Recorded
 
 _OWN_KINDS: Final = frozenset({"LynqForm", "LynqHub"})
@@ -34,9 +36,12 @@ class ChangeReport:
         self._by_key: dict[ObjectKey, LynqNode] = {}
         self._versions: dict[ObjectKey, list[LynqNode]] = {}
         self._by_uid: dict[str, LynqNode] = {}
+        self._masks: dict[ObjectKey, tuple[Mask, ...]] = {}
         for node in nodes:
             self._by_key[node.metadata.key] = node
-            self._versions.setdefault(node.metadata.key, []).append(node)
+            versions = self._versions.setdefault(node.metadata.key, [])
+            if not any(version is node for version in versions):
+                versions.append(node)
             self._by_uid[node.metadata.uid] = node
 
     def plan(
@@ -84,10 +89,24 @@ class ChangeReport:
             hub=node.metadata.labels.get(LABEL_HUB, "") if node else "",
             form=node.spec.template_ref if node else "",
             node=node.metadata.name if node else "",
-            fields=() if after is None else field_changes(before, after),
+            fields=self._fields(node, before, after),
             literals=self._literals(node, obj) if before and after and node else {},
             is_held=recorded.is_held,
         )
+
+    def _fields(
+        self, node: LynqNode | None, before: Body | None, after: Body | None
+    ) -> tuple[FieldChange, ...]:
+        """Return what differs, without the columns that Secrets of any version of the node read."""
+        if after is None:
+            return ()
+        masks = self._masks_of(node.metadata.key) if node else ()
+        return masked_fields(field_changes(before, after), masks)
+
+    def _masks_of(self, key: ObjectKey) -> tuple[Mask, ...]:
+        if key not in self._masks:
+            self._masks[key] = secret_masks(self._versions[key])
+        return self._masks[key]
 
     def _literals(self, node: LynqNode, obj: Body) -> dict[str, list[Any]]:
         """Return what the manifests of an object have as literals, in all versions of its node."""

@@ -23,6 +23,27 @@ HUB = {
 }
 
 
+def test_column_that_a_secret_reads_is_in_no_object(files: list[str], tmp_path: Path) -> None:
+    secret = {
+        "id": "key",
+        "nameTemplate": "{{ .uid }}-key",
+        "spec": {"apiVersion": "v1", "kind": "Secret", "stringData": {"plan": "{{ .plan }}"}},
+    }
+    planned = form({"plan": "is {{ .plan }}", "uid": "{{ .uid }}"})
+    planned["spec"]["secrets"] = [secret]
+    (tmp_path / "form.yaml").write_text(yaml.safe_dump(planned))
+    (tmp_path / "rows.csv").write_text("id,active,plan\nacme,1,hunter2\n")
+    result = CliRunner().invoke(lynq, [*files, "-o", "json"])
+    assert "hunter2" not in result.stdout
+    fields = {
+        field["path"]: field["after"]
+        for change in json.loads(result.stdout)["changes"]
+        for field in change["fields"]
+    }
+    assert fields["data.plan"] == "is <plan>"
+    assert fields["data.uid"] == "acme"
+
+
 def form(data: dict[str, Any]) -> dict[str, Any]:
     manifest = {"apiVersion": "v1", "kind": "ConfigMap", "data": data}
     entry = {"id": "settings", "nameTemplate": "{{ .uid }}-settings", "spec": manifest}

@@ -7,13 +7,16 @@ A column that a Secret reads is a secret: its value is not shown.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from lynq.api import FormSpec, HubSpec, LynqForm
+from lynq.api import FormSpec, HubSpec, LynqForm, LynqNode
+from lynq.api.masking import Mask
+from lynq.api.resource import ResourceLists
 from lynq.api.text import printable
 from lynq.core.explain.model import ColumnOrigin
 from lynq.core.form.templates import PlacedResource, TemplateText, placed_resources, templates_of
+from lynq.core.node.variables import VariablesError, variables_of
 from lynq.template import TemplateError, referenced_variables
 
 _SECRET: Final = "Secret"  # noqa: S105 - a kind
@@ -88,8 +91,8 @@ _NO_COLUMNS: Final = frozenset({"hubId", "templateRef"})
 """Variables that come from the hub and the form, and not from the row."""
 
 
-def secret_variables(form: FormSpec | None) -> set[str]:
-    """Return the variables that the Secrets of a form read."""
+def secret_variables(form: ResourceLists | None) -> set[str]:
+    """Return the variables that the Secrets of a form or node read."""
     return {
         variable
         for placed in _placed(form)
@@ -99,10 +102,32 @@ def secret_variables(form: FormSpec | None) -> set[str]:
     }
 
 
-def hidden_variables(forms: Iterable[LynqForm]) -> frozenset[str]:
+def hidden_variables(forms: Iterable[LynqForm | LynqNode]) -> frozenset[str]:
     """Return the variables that a Secret of one of the forms reads, without those of names."""
     names = {name for form in forms for name in secret_variables(form.spec)}
     return frozenset(names - _SHOWN)
+
+
+def secret_masks(versions: Collection[LynqNode]) -> tuple[Mask, ...]:
+    """Return masks of the columns that Secrets of a node read, in any of its versions."""
+    hidden = hidden_variables(versions)
+    return tuple(
+        Mask(values, shown=_names(version))
+        for version in versions
+        if (values := {name: text for name, text in _row(version).items() if name in hidden})
+    )
+
+
+def _row(node: LynqNode) -> Mapping[str, str]:
+    try:
+        return variables_of(node)
+    except VariablesError:
+        return {}
+
+
+def _names(node: LynqNode) -> tuple[str, ...]:
+    metadata = node.metadata
+    return (metadata.name, metadata.namespace, node.spec.uid, node.spec.template_ref)
 
 
 def columns_by_variable(hub: HubSpec | None) -> dict[str, str]:
@@ -136,7 +161,7 @@ def _container_paths(value: object, container: str, path: str) -> Iterator[str]:
             yield from _container_paths(item, container, inside)
 
 
-def _placed(form: FormSpec | None) -> Iterator[PlacedResource]:
+def _placed(form: ResourceLists | None) -> Iterator[PlacedResource]:
     return placed_resources(form) if form else iter(())
 
 

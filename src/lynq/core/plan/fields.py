@@ -5,11 +5,12 @@ Values that are masked, such as those of Secrets and the row of a LynqNode, are 
 result.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from lynq.api import LynqNode
+from lynq.api.masking import Mask
 from lynq.api.names import PREFIX
 from lynq.api.node_metadata import SHARD_LABELS
 from lynq.core.plan.masking import masked
@@ -48,6 +49,31 @@ def field_changes(
     old, new = _content(before), _content(after)
     changes = _differences("", _Version(old, masked(old)), _Version(new, masked(new)))
     return tuple(sorted(changes, key=lambda change: change.path))
+
+
+def masked_fields(changes: Iterable[FieldChange], masks: Sequence[Mask]) -> tuple[FieldChange, ...]:
+    """Return the changes with the names of variables for values that the masks know."""
+    return tuple(
+        FieldChange(each.path, _masked_value(each.before, masks), _masked_value(each.after, masks))
+        if masks
+        else each
+        for each in changes
+    )
+
+
+def _masked_value(value: Any, masks: Sequence[Mask]) -> Any:  # noqa: ANN401 - any JSON value
+    if isinstance(value, str):
+        text = value
+        for mask in masks:
+            # In quotes, the shortest value is masked, too.
+            text = mask(f'"{text}"')[1:-1]
+        return text if text or not value else CHANGED
+    if isinstance(value, Mapping):
+        return {key: _masked_value(item, masks) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_masked_value(item, masks) for item in value]
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return CHANGED if is_number and _masked_value(str(value), masks) != str(value) else value
 
 
 def literals(manifest: Mapping[str, Any]) -> dict[str, Any]:

@@ -78,6 +78,8 @@ class NodePreview:
     uid: str
     objects: tuple[PreviewObject, ...] = ()
     errors: tuple[PreviewError, ...] = ()
+    node: LynqNode | None = None
+    """The node itself; None if its row cannot be rendered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,7 @@ def _node_preview(inputs: PreviewInputs, values: RowValues) -> NodePreview:
         values.uid,
         tuple(result for result in results if isinstance(result, PreviewObject)),
         tuple(result for result in results if isinstance(result, PreviewError)),
+        node,
     )
 
 
