@@ -13,7 +13,9 @@ from lynq.api import (
     TResource,
 )
 from lynq.api.installation_key import KeyState
+from lynq.api.masking import Mask
 from lynq.api.names import ANNOTATION_CREATED_ONCE, FIELD_MANAGER, TRUE
+from lynq.core.explain.columns import secret_masks
 from lynq.core.explain.drift import FieldDrift, field_drifts
 from lynq.core.guard.protection import keeps_objects
 from lynq.core.node.desired_object import ignores_fields, prepare
@@ -54,13 +56,15 @@ class NodeComparison:
     owner: Owner
     renderer: Renderer
     discovery: Discovery
+    masks: tuple[Mask, ...]
+    """Of the columns that Secrets of the node read."""
 
     @classmethod
     async def of(cls, reader: EvidenceReader, node: LynqNode, key: KeyState) -> "NodeComparison":
         """Return the comparison of a node; raises VariablesError and KubeError."""
         renderer = Renderer.of(node, variables_of(node), key)
         owner = owner_of(node, is_protected=keeps_objects(node, [await reader.hub_of(node)]))
-        return cls(reader.client, node, owner, renderer, reader.discovery)
+        return cls(reader.client, node, owner, renderer, reader.discovery, secret_masks([node]))
 
     async def compare(self, resource: TResource) -> Comparison:
         """Return what differs; a problem is part of the result."""
@@ -89,9 +93,9 @@ class NodeComparison:
         if live is None and any(entry.completed for entry in entries):
             return Comparison(title, note="completed: it is not created again")
         if live is None:
-            return Comparison(title, field_drifts(None, desired.obj), is_missing=True)
+            return Comparison(title, field_drifts(None, desired.obj, self.masks), is_missing=True)
         written, note = await self._dry_run(served, resource, desired.obj, live)
-        return Comparison(title, field_drifts(live, written), note=note)
+        return Comparison(title, field_drifts(live, written, self.masks), note=note)
 
     async def _live(self, served: Resource, ref: ObjectRef) -> Object | None:
         try:

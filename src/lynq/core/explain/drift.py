@@ -1,12 +1,13 @@
 """The fields in which a live object differs from the desired one, and who owns them."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from lynq.api.masking import Mask
 from lynq.api.names import FIELD_MANAGER
-from lynq.core.plan.fields import FieldChange, field_changes
+from lynq.core.plan.fields import FieldChange, field_changes, masked_fields
 
 _BRACKET: Final = re.compile(r"\[([^\]]*)(?:\]|\Z)")
 _LIST_KEYS: Final = ("k:", "v:", "i:")
@@ -22,16 +23,17 @@ class FieldDrift:
 
 
 def field_drifts(
-    live: Mapping[str, Any] | None, written: Mapping[str, Any]
+    live: Mapping[str, Any] | None, written: Mapping[str, Any], masks: Sequence[Mask] = ()
 ) -> tuple[FieldDrift, ...]:
     """Return the fields that differ between the live object and what a write would make of it.
 
-    Labels and annotations of Lynq do not count. Values of Secrets are hidden.
+    Labels and annotations of Lynq do not count. Values of Secrets are hidden, and values that the
+    masks know.
     """
     owners = _owners(live or {})
     return tuple(
         FieldDrift(change, _managers(change.path, owners))
-        for change in field_changes(live, written)
+        for change in masked_fields(field_changes(live, written), masks)
         if not change.is_bookkeeping
     )
 
