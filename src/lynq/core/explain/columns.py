@@ -10,9 +10,8 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from lynq.api import FormSpec, HubSpec, LynqForm, LynqNode
+from lynq.api import FormSpec, HubSpec, LynqForm, LynqNode, ResourceLists
 from lynq.api.masking import Mask
-from lynq.api.resource import ResourceLists
 from lynq.api.text import printable
 from lynq.core.explain.model import ColumnOrigin
 from lynq.core.form.templates import PlacedResource, TemplateText, placed_resources, templates_of
