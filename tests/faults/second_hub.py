@@ -44,8 +44,13 @@ async def seconds_to_ready(env: Environment, uids: list[str]) -> float:
     return time.monotonic() - started
 
 
-async def assert_rows_are_ready(env: Environment, *, rows: int, within: float) -> None:
-    """Insert rows into the second hub, one after the other, and check the seconds of each."""
+async def assert_rows_are_ready(
+    env: Environment, *, rows: int, within: float, share: float = 1.0
+) -> None:
+    """Insert rows into the second hub, one after the other, and check the seconds of each.
+
+    If only a share of them has to be ready in time, the others may meet a pause of the machine.
+    """
     uids = ["first"]
     durations = []
     for number in range(rows):
@@ -53,8 +58,8 @@ async def assert_rows_are_ready(env: Environment, *, rows: int, within: float) -
         durations.append(await seconds_to_ready(env, uids))
         await asyncio.sleep(max(0.0, 1.0 - durations[-1]))
     print("seconds from row to Ready:", [f"{duration:.2f}" for duration in durations])  # noqa: T201
-    if max(durations) >= within:
-        raise DeadlineError(f"a row of the second hub was not ready within {within} s")
+    if sum(duration < within for duration in durations) < share * rows:
+        raise DeadlineError(f"rows of the second hub were not ready within {within} s")
 
 
 async def assert_lease_was_kept(env: Environment, replica: Replica) -> None:

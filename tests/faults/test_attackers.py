@@ -75,7 +75,7 @@ async def test_attackers_delay_no_row_of_another_hub(
         f"--scratch-dir={scratch}",
     )
     async with attacked(Attackers(env, kubectl, tmp_path), port) as counts:
-        await assert_rows_are_ready(env, rows=ROWS, within=1)
+        await assert_rows_are_ready(env, rows=ROWS, within=1, share=0.9)
     print(dict(counts))  # noqa: T201
     assert total(counts, "row") >= len(VALUES)
     for word in ("form", "answer", "connection"):
