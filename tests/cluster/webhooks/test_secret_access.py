@@ -62,15 +62,16 @@ async def test_author_without_the_right_to_get_secrets_is_denied_until_granted(
     await eventually(is_created)
 
 
-async def test_only_updates_of_the_connection_need_the_right(
+async def test_only_updates_of_the_connection_and_of_what_is_read_need_the_right(
     admitting: Admission, author: Client
 ) -> None:
     await admitting.client.create(HUBS, admitting.in_namespace(hub_with_secrets()))
     patch = partial(author.patch, HUBS, "shop", namespace=admitting.namespace)
 
     await patch({"metadata": {"labels": {"a": "b"}}})
-    await patch({"spec": {"source": {"syncInterval": "9s", "mysql": {"table": "u"}}}})
+    await patch({"spec": {"source": {"syncInterval": "9s", "mysql": {"queryTimeout": "9s"}}}})
     for change in (
+        {"table": "mysql.user"},
         {"host": "elsewhere"},
         {"port": 3307},
         {"tls": {"mode": "disable"}},
@@ -79,6 +80,8 @@ async def test_only_updates_of_the_connection_need_the_right(
         with pytest.raises(Forbidden) as raised:
             await patch({"spec": {"source": {"mysql": change}}})
         assert 'user "jane" cannot get Secret' in raised.value.status.message
+    with pytest.raises(Forbidden):
+        await patch({"spec": {"extraValueMappings": {"plan": "authentication_string"}}})
     await patch({"spec": {"source": {"mysql": {"passwordRef": None, "tls": None}}}})
 
 
