@@ -179,7 +179,7 @@ def test_denied_hosts_are_parsed(stand_in: Manager) -> None:
 
 def test_every_flag_has_help() -> None:
     options = [param for param in run.params if isinstance(param, click.Option)]
-    assert len(options) == 45
+    assert len(options) == 46
     assert [option.opts for option in options if not option.help] == []
 
 
