@@ -209,7 +209,8 @@ class MySQL(DatabaseServer, frozen=True, kw_only=True):
     tls: MySQLTls | None = None
     """Encryption of the connection. Without this block the connection is not encrypted."""
 
-    send_password_to: PasswordReceiver = PasswordReceiver.VERIFIED_SERVER
+    # Without a default in the CRD, stored hubs stay as they are.
+    send_password_to: PasswordReceiver | None = None
     """Servers that the password itself may be sent to: the server asks for it with
     caching_sha2_password (unless the account is in the server's cache), sha256_password,
     mysql_clear_password and dialog. Defaults to VerifiedServer."""
@@ -221,7 +222,7 @@ class MySQL(DatabaseServer, frozen=True, kw_only=True):
         return bool(
             self.password_ref
             and not is_verified
-            and self.send_password_to is PasswordReceiver.VERIFIED_SERVER
+            and self.send_password_to is not PasswordReceiver.ANY_SERVER
         )
 
 
