@@ -169,6 +169,12 @@ class _Commands(click.Group):
         """Run the subcommand."""
         try:
             return super().invoke(ctx)
+        except click.ClickException as error:
+            from lynq.api.text import shown  # noqa: PLC0415 - slow to import
+
+            # Errors of arguments, which a script may have from a row, are printed by click.
+            error.message = shown(error.message)
+            raise
         except Exception as error:
             if isinstance(error, _expected_errors()):
                 raise CommandError(str(error)) from error

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pyte
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lynq.api.text import shown
 from lynq.cli.output import Styled, print_document, print_line, print_note, print_rows, styled
+from lynq.cli.root import lynq
 
 ROOT = Path(__file__).parents[3]
 CONTROLS = "\x1b[]0;31mAJK2\r\n\x85\x9b\x9d\u202e\u2028\x07\x08\x0b\x0ca `"
@@ -98,3 +100,19 @@ def test_ruff_refuses_to_print_past_the_guard(code: str) -> None:
     ruff = [sys.executable, "-m", "ruff", "check", "--stdin-filename", "src/lynq/cli/new.py", "-"]
     result = subprocess.run(ruff, input=code, cwd=ROOT, capture_output=True, text=True, check=False)
     assert "TID251" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["\x1b[2J"],
+        ["get", "--\x1b[2J"],
+        ["plan", "-f", "\x1b[2J"],
+        ["wait", "a", "--timeout", "\x1b[2J\r"],
+    ],
+)
+def test_error_about_an_argument_is_printable(arguments: list[str]) -> None:
+    result = CliRunner().invoke(lynq, arguments)
+    assert result.exit_code == 2
+    assert "\\x1b[2J" in result.stderr
+    assert result.stderr.replace("\n", "").isprintable()
