@@ -44,13 +44,13 @@ async def seconds_to_ready(env: Environment, uids: list[str]) -> float:
     return time.monotonic() - started
 
 
-async def assert_rows_are_ready(
-    env: Environment, *, rows: int, within: float, share: float = 1.0
-) -> None:
-    """Insert rows into the second hub, one after the other, and check the seconds of each.
+async def assert_rows_are_ready(env: Environment, *, rows: int, within: float) -> None:
+    """Insert rows into the second hub, one after the other, and check the seconds of each."""
+    assert_durations(await durations_to_ready(env, rows=rows), within=within)
 
-    If only a share of them has to be ready in time, the others may meet a pause of the machine.
-    """
+
+async def durations_to_ready(env: Environment, *, rows: int) -> list[float]:
+    """Insert rows into the second hub, one per second; return the seconds of each."""
     uids = ["first"]
     durations = []
     for number in range(rows):
@@ -58,7 +58,12 @@ async def assert_rows_are_ready(
         durations.append(await seconds_to_ready(env, uids))
         await asyncio.sleep(max(0.0, 1.0 - durations[-1]))
     print("seconds from row to Ready:", [f"{duration:.2f}" for duration in durations])  # noqa: T201
-    if sum(duration < within for duration in durations) < share * rows:
+    return durations
+
+
+def assert_durations(durations: list[float], *, within: float, share: float = 1.0) -> None:
+    """Check the seconds of rows; with a share, the others may meet a pause of the machine."""
+    if sum(duration < within for duration in durations) < share * len(durations):
         raise DeadlineError(f"rows of the second hub were not ready within {within} s")
 
 

@@ -15,7 +15,12 @@ import pytest
 from faults import webhook_client
 from faults.attackers import VALUES, Attackers
 from faults.conftest import Replicas
-from faults.second_hub import assert_lease_was_kept, assert_rows_are_ready, start_leader
+from faults.second_hub import (
+    assert_durations,
+    assert_lease_was_kept,
+    durations_to_ready,
+    start_leader,
+)
 from operated.environment import Environment
 from ports import free_port
 
@@ -75,7 +80,7 @@ async def test_attackers_delay_no_row_of_another_hub(
         f"--scratch-dir={scratch}",
     )
     async with attacked(Attackers(env, kubectl, tmp_path), port) as counts:
-        await assert_rows_are_ready(env, rows=ROWS, within=1, share=0.9)
+        durations = await durations_to_ready(env, rows=ROWS)
     print(dict(counts))  # noqa: T201
     assert total(counts, "row") >= len(VALUES)
     for word in ("form", "answer", "connection"):
@@ -86,3 +91,4 @@ async def test_attackers_delay_no_row_of_another_hub(
     # It is the process that was attacked: it has kept the lease, and ends when it is asked to.
     await assert_lease_was_kept(env, replica)
     await replica.stop()
+    assert_durations(durations, within=1, share=0.9)
