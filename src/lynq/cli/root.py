@@ -173,7 +173,7 @@ class _Commands(click.Group):
             from lynq.api.text import shown  # noqa: PLC0415 - slow to import
 
             # Errors of arguments, which a script may have from a row, are printed by click.
-            error.message = shown(error.message)
+            vars(error)["message"] = shown(error.message)
             raise
         except Exception as error:
             if isinstance(error, _expected_errors()):
