@@ -12,6 +12,7 @@ PROFILE = [
     "--require-service-account",
     "--allow-standalone-nodes=false",
     "--allowed-cluster-kinds=Namespace",
+    "--deny-source-hosts=127.0.0.0/8,::1,localhost",
     "--denied-namespace-labels=pod-security.kubernetes.io/*,metrics",
 ]
 API_SERVER = {"ipBlock": {"cidr": "10.0.0.1/32"}}
