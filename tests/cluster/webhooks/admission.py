@@ -1,7 +1,7 @@
 """The shipped webhook configurations, with the URLs of servers in the test process."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -13,7 +13,7 @@ import yaml
 
 from lynq.api import HubSpec, LynqForm, LynqHub, LynqNode
 from lynq.api.denied_hosts import NONE_DENIED, DeniedHosts
-from lynq.api.installation_key import InstallationKey
+from lynq.api.installation_key import InstallationKey, KeyState
 from lynq.api.metadata import ObjectKey
 from lynq.core.object_limits import NO_LIMITS, ObjectLimits
 from lynq.kube import Client, Resource
@@ -92,8 +92,9 @@ class Admission:
         *,
         lifetimes: Lifetimes | None = None,
         authorize: Authorize | None = None,
+        key: Callable[[], KeyState] = lambda: KEY,
     ) -> AsyncIterator[WebhookServer]:
-        """Run one server until the block ends."""
+        """Run one server until the block ends; all replicas have one key."""
         certificates = RotatedCertificates(
             client or self.client,
             self.service,
@@ -109,8 +110,8 @@ class Admission:
             certificates,
             self.caches,
             authorize,
-            key=lambda: KEY,
-            paths=WebhookPaths(client, self.service, lambda: secret_part(KEY)),
+            key=key,
+            paths=WebhookPaths(client, self.service, lambda: secret_part(key())),
         ) as server:
             async with asyncio.timeout(20):
                 await server.listening()
