@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from lynq.sources.push.channel import MAX_UIDS
 from lynq.sources.push.thread import CoalescedCallback, run_in_thread
 from waiting import eventually
 
@@ -95,7 +96,8 @@ async def test_uids_of_all_schedules_reach_the_callback() -> None:
     seen: set[str] = set()
 
     def work() -> None:
-        for number in range(2000):
+        # As many as one callback carries: a loop that is late may have to carry all of them.
+        for number in range(MAX_UIDS):
             callback.schedule(frozenset({str(number)}))
             if not number % 100:
                 time.sleep(0.001)
@@ -106,4 +108,4 @@ async def test_uids_of_all_schedules_reach_the_callback() -> None:
 
     callback = CoalescedCallback(record)
     await run_in_thread(work, stop=lambda: None, name=NAME)
-    await eventually(lambda: len(seen) == 2000)
+    await eventually(lambda: len(seen) == MAX_UIDS)
