@@ -3,7 +3,7 @@
 Every pod can connect, and Kubernetes gives the API server no client certificate by default. A
 caller is **verified** by the secret part of the path, or by a client certificate if the server
 demands one. Without either the object alone decides: the answer depends on no cache and no key, and
-the operator asks the API server about nobody. What would need that question is denied, to be tried
+the operator sends no access review. What would need one is denied, to be tried
 again: the secret part is being written. Verified callers have a priority level of their own, so
 that no other caller uses up their memory and threads.
 

@@ -351,7 +351,7 @@ async def balanced(installation: Installation, server: WebhookServer) -> AsyncIt
         balancer = Balancer(installation, server, session)
         app = web.Application(client_max_size=2**23)
         app.router.add_post("/{path:.*}", balancer.handle)
-        # Without keep-alive each request is balanced anew... the handler chooses per request.
+        # Without keep-alive each request is balanced... the handler chooses per request.
         runner = web.AppRunner(app)
         await runner.setup()
         await web.TCPSite(runner, "localhost", 0, ssl_context=tls).start()

@@ -1,4 +1,4 @@
-"""A Job with creationPolicy Once runs once, whoever looks away while it completes."""
+"""A Job with creationPolicy Once runs once, also if its end is not observed."""
 
 from datetime import timedelta
 from typing import Any
