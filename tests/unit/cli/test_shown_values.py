@@ -45,7 +45,8 @@ HUBS, FORMS, NODES = (resource_of(kind.definition) for kind in (LynqHub, LynqFor
 CRDS = definitions()
 
 CHANGING = re.compile(
-    r"\b\d+(?:[dhms]\d*)*[dhms]\b|\d\d:\d\d:\d\d|[0-9a-f]{8}-[0-9a-f-]{27}|\d+ characters|\^+"
+    r"\b\d+(?:[dhms]\d*)*[dhms]\b|\b\d+ s\b|\d\d:\d\d:\d\d|[0-9a-f]{8}-[0-9a-f-]{27}"
+    r"|\d+ characters|\^+"
 )
 GAP = re.compile(r"(?<=\S) {2,}| {2,}(?=\S)")
 
