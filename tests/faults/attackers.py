@@ -12,9 +12,8 @@ from typing import Final
 from lynq.kube.errors import ApiError
 from operated.environment import FORMS, Environment, Object, config_map
 
-_MINUTE: Final = 50.0
-"""Seconds in which each attack has been tried."""
-
+_FORMS: Final = 16
+"""Changes of forms while each attack is tried."""
 BOMB: Final = '{{ range until 100000 }}{{ $x := sha256sum (printf "%d-%s" . $.plan) }}{{ end }}'
 DERIVED: Final = '{{ range until 3 }}{{ derivePassword 1 "long" "p" "u" "s" }}{{ end }}'
 
@@ -67,6 +66,8 @@ class Attackers:
     env: Environment
     kubectl: Callable[..., str]
     folder: Path
+    seconds: float
+    """Seconds in which each attack has been tried."""
     counts: Counter[str] = field(default_factory=Counter)
 
     async def run(self) -> None:
@@ -79,14 +80,14 @@ class Attackers:
                 group.create_task(attack)
 
     async def rows(self) -> None:
-        """Give a row each of the values within a minute: each is used by all forms."""
+        """Give a row each of the values: each is used by all forms."""
         for name, value in itertools.cycle(VALUES.items()):
             self.env.set_rows(("evil", 1, value))
             self.counts[f"row {name}"] += 1
-            await asyncio.sleep(_MINUTE / len(VALUES))
+            await asyncio.sleep(self.seconds / len(VALUES))
 
     async def forms(self) -> None:
-        """Change a form every three seconds: bombs, long texts, and names that take long."""
+        """Change a form again and again: bombs, long texts, and names that take long."""
         text = self.folder / "deep.json"
         for number, (name, template) in enumerate(itertools.cycle(hostile_templates().items())):
             patch = {"spec": {"configMaps": [config_map(template), labelled(template)]}}
@@ -98,7 +99,7 @@ class Attackers:
                 with suppress(AssertionError):
                     await asyncio.to_thread(self.kubectl, *arguments)
             self.counts[f"form {name}"] += 1
-            await asyncio.sleep(3)
+            await asyncio.sleep(self.seconds / _FORMS)
 
 
 def labelled(text: str) -> Object:

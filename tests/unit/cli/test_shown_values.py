@@ -9,7 +9,7 @@ import asyncio
 import json
 import re
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
@@ -253,7 +253,9 @@ def screen(text: str, value: str) -> list[str]:
     terminal = pyte.Screen(4000, 200)
     pyte.Stream(terminal).feed(text.replace("\n", "\r\n"))
     assert terminal.title == ""
-    lines = "\n".join(line.rstrip() for line in terminal.display).rstrip()
+    # As `terminal.display`, without the cells that nothing was written to.
+    rows = (terminal.buffer[number] for number in range(terminal.lines))
+    lines = "\n".join(_line(row).rstrip() for row in rows).rstrip()
     # A value in quotes, which is cut, a cell, a sentence, and a line of a file.
     for form in (
         printable(long_uid(value)),
@@ -264,6 +266,10 @@ def screen(text: str, value: str) -> list[str]:
     ):
         lines = lines.replace(form, HARMLESS)
     return GAP.sub("  ", CHANGING.sub("…", lines)).split("\n")
+
+
+def _line(row: Mapping[int, Any]) -> str:
+    return "".join(row[column].data for column in range(max(row, default=-1) + 1))
 
 
 def long_uid(value: str) -> str:
