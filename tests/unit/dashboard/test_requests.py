@@ -321,8 +321,8 @@ async def test_viewer_with_many_requests_leaves_room_for_others() -> None:
 
 
 async def test_unread_answers_are_bounded_and_end() -> None:
-    # Each answer is far larger than what the sockets take.
-    options = replace(PROXIED, context="x" * 20_000_000, timing=DashboardTiming(request=1.0))
+    # Each answer is far larger than what the sockets take, and six of them take seconds to begin.
+    options = replace(PROXIED, context="x" * 20_000_000, timing=DashboardTiming(request=8.0))
     async with browsing(options) as browser, AsyncExitStack() as stack:
         url, headers = f"{browser.url}/api/v2/session", {"X-Forwarded-User": "eve"}
         unread = [
